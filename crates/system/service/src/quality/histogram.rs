@@ -70,6 +70,12 @@ impl Histogram {
         self.edges == other.edges
     }
 
+    /// The counts of all bins; those outside are the first and the last one.
+    pub(crate) fn all_counts(&self) -> Vec<f64> {
+        let [below, above] = self.outside;
+        core::iter::once(below).chain(self.counts.iter().copied()).chain([above]).collect()
+    }
+
     /// All entries, those outside the bins too.
     pub fn entries(&self) -> f64 {
         self.counts.iter().chain(&self.outside).sum()

@@ -171,19 +171,20 @@ impl Quality {
         let has_other_bins = reference.as_ref().is_some_and(|reference| !reference.is_binned_as(&histogram));
         let problem = has_other_bins.then(|| "its reference has other bins".to_owned());
         let compared = reference.as_ref().filter(|_| !has_other_bins);
-        let comparison = compared.and_then(|reference| reference.test.compare(&histogram.counts, &reference.counts));
+        let comparison =
+            compared.and_then(|reference| reference.test.compare(&histogram.all_counts(), &reference.all_counts()));
+        let limit = compared.map_or(0.0, |reference| reference.limit);
         // An alarm that has come goes when chance explains the difference well.
-        let limit = compared.map_or(0.0, |reference| reference.limit * if had_alarm { AGAIN_WELL } else { 1.0 });
+        let limit = if had_alarm { limit.sqrt().min(limit * AGAIN_WELL) } else { limit };
         let alarm = comparison.is_some_and(|found| found.probability < limit);
         let entries = histogram.entries();
-        let words = comparison.filter(|_| alarm != had_alarm).map(|found| {
-            let title = if histogram.title.is_empty() { &name } else { &histogram.title };
-            match alarm {
-                true => {
-                    format!("{title} differs from its reference: by chance in {:.0e} of all cases", found.probability)
-                }
-                false => format!("{title} agrees with its reference again"),
+        let title = if histogram.title.is_empty() { &name } else { &histogram.title };
+        let words = (alarm != had_alarm).then(|| match comparison {
+            Some(Comparison { probability, .. }) if alarm => {
+                format!("{title} differs from its reference: by chance in {:.0e} of all cases", probability.max(1e-300))
             }
+            Some(_) => format!("{title} agrees with its reference again"),
+            None => format!("{title} cannot be compared with its reference any more"),
         });
         let judged =
             Judged { by: by.to_owned(), at_ms, run, entries, comparison, problem, alarm, histogram, reference };
@@ -206,13 +207,17 @@ impl Quality {
         self.judged.values().filter(|judged| judged.alarm).count()
     }
 
-    /// The histograms as references for later runs; how they are compared stays.
+    /// The histograms as references for later runs; how they are compared stays, and what has not come in this run.
     pub(crate) fn to_references(&self) -> References {
-        let as_reference = |judged: &Judged| match &judged.reference {
-            Some(before) => Histogram { test: before.test, limit: before.limit, ..judged.histogram.clone() },
-            None => judged.histogram.clone(),
-        };
-        References { histograms: self.judged.values().map(as_reference).collect() }
+        let mut all = self.references.clone();
+        for judged in self.judged.values() {
+            let mut histogram = judged.histogram.clone();
+            if let Some(before) = all.get(&histogram.name) {
+                (histogram.test, histogram.limit) = (before.test, before.limit);
+            }
+            all.insert(histogram.name.clone(), histogram);
+        }
+        References { histograms: all.into_values().collect() }
     }
 }
 

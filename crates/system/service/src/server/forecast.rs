@@ -30,8 +30,9 @@ async fn checked(
     body: String,
 ) -> Result<Json<Checked>, Refused> {
     let Changed { set } = body_of(&headers, &body)?;
-    refuse_files(&set)?;
-    Ok(Json(check(service.desk.configuration(), &set)?))
+    refuse_what_is_not_for_pages(&set)?;
+    let (_, checked) = check(service.desk.configuration(), &set)?;
+    Ok(Json(checked))
 }
 
 async fn foreseen(
@@ -40,13 +41,14 @@ async fn foreseen(
     body: String,
 ) -> Result<Json<Forecast>, Refused> {
     let Changed { set } = body_of(&headers, &body)?;
-    refuse_files(&set)?;
+    refuse_what_is_not_for_pages(&set)?;
     let Ok(_alone) = service.simulates.try_lock() else { return Err(Refused::Busy) };
     Ok(Json(forecast(service.desk.configuration(), &set).await?))
 }
 
-/// `@FILE` is for people at the machine.
-fn refuse_files(set: &[String]) -> Result<(), Refused> {
-    let file = set.iter().find(|change| change.starts_with('@'));
-    file.map_or(Ok(()), |file| Err(Refused::Request { expected: "key=value".into(), found: file.clone() }))
+/// `@FILE` and secrets are for people at the machine.
+fn refuse_what_is_not_for_pages(set: &[String]) -> Result<(), Refused> {
+    let is_refused = |change: &&String| change.starts_with('@') || change.trim_start().starts_with("partition.key");
+    let refused = set.iter().find(is_refused).map(|change| change.split('=').next().unwrap_or_default().to_owned());
+    refused.map_or(Ok(()), |found| Err(Refused::Request { expected: "key=value, and no secret".into(), found }))
 }

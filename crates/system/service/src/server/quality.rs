@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -24,7 +24,7 @@ pub(super) fn router() -> Router<Arc<Service>> {
 
 /// What needs the key.
 pub(super) fn commands() -> Router<Arc<Service>> {
-    Router::new().route("/api/histograms", post(fill))
+    Router::new().route("/api/histograms", post(fill).layer(DefaultBodyLimit::max(FILLED_MAX)))
 }
 
 async fn heads(State(service): State<Arc<Service>>) -> Response {
@@ -46,15 +46,24 @@ async fn references(State(service): State<Arc<Service>>) -> impl IntoResponse {
 #[derive(Deserialize)]
 struct Filled {
     name: String,
+    /// The run that they are of; without it, the one that goes on, or the last one.
+    run: Option<u32>,
     histograms: Vec<Histogram>,
 }
 
 async fn fill(State(service): State<Arc<Service>>, headers: HeaderMap, body: String) -> Result<Json<Value>, Refused> {
-    let Filled { name, histograms } = body_of(&headers, &body)?;
+    let Filled { name, run, histograms } = body_of(&headers, &body)?;
     if !is_word(&name) {
         return Err(Refused::Request { expected: "a name of 1 to 64 characters".into(), found: format!("{name:?}") });
+    }
+    // Another run has begun meanwhile.
+    if run.zip(service.desk.run_now()).is_some_and(|(of, now)| of != now) {
+        return Ok(Json(json!({ "kept": 0 })));
     }
     let kept = histograms.len();
     service.desk.post(&name, histograms).map_err(|error| Refused::Settings(error.to_string()))?;
     Ok(Json(json!({ "kept": kept })))
 }
+
+/// As many histograms with as many bins as are kept.
+const FILLED_MAX: usize = 16 << 20;
