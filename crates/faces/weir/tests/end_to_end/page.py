@@ -216,7 +216,7 @@ def look_at_all(browser: Browser, link: str, screenshots: Path, when: str) -> No
             if view == "events":
                 page.locator("#view-events .hex").first.wait_for()
             if view == "quality":
-                page.locator("#view-quality path.line").first.wait_for(state="attached")
+                page.locator("#view-quality path.line, #view-quality .panel > p").first.wait_for(state="attached")
             if view == "dataflow":
                 page.locator(".arrows path.way").first.wait_for(state="attached")
             page.screenshot(path=screenshots / f"{when}-{view}-{place}-{scheme}.png", full_page=view != "setup")

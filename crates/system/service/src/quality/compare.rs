@@ -125,7 +125,7 @@ mod tests {
             }
             // 50 are expected; in bins Kolmogorov's test says so less often.
             assert!(small < 85 && (test == Test::Kolmogorov || small > 20), "{test:?}: {small}");
-            let shifted = test.compare(&drawn(&mut random, 2000, 0.02), &reference).unwrap();
+            let shifted = test.compare(&drawn(&mut random, 5000, 0.02), &reference).unwrap();
             assert!(shifted.probability < 1e-4, "{shifted:?}");
         }
         // One bin that is dead.

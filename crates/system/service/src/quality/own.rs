@@ -61,9 +61,9 @@ impl Counts {
     }
 }
 
-/// From 64 B to 64 MiB, four bins for each factor of two.
+/// From 64 B to 64 MiB, 32 bins for each factor of two.
 fn size_edges() -> Vec<f64> {
-    (24..=104).map(|step| (f64::from(step) / 4.0).exp2().round()).collect()
+    (6 * 32..=26 * 32).map(|step| (f64::from(step) / 32.0).exp2().round()).collect()
 }
 
 fn type_edges() -> Vec<f64> {
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn each_value_is_in_its_bin_or_outside() {
         let mut own = Own::default();
-        [63, 64, 75, 76, 1 << 20, (64 << 20) + 1].iter().for_each(|len| own.fill(Role::Efd, &vec![0; *len]));
+        [63, 64, 64, 65, 1 << 20, (64 << 20) + 1].iter().for_each(|len| own.fill(Role::Efd, &vec![0; *len]));
         let histograms: Vec<Histogram> = own.histograms().collect();
         let [sizes] = histograms.try_into().unwrap();
         assert_eq!(sizes.name, "system.event-size.efd");
