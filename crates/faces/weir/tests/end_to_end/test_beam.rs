@@ -59,7 +59,8 @@ fn a_clock_that_steps_by_a_millisecond_is_followed_by_its_times_alone() {
     let (ended, summary) = beam.run("2", false).expect_ok();
     beam.wait();
     assert!(ended.stderr.contains("source device: its clock has stepped by +"), "{}", ended.stderr);
-    beam.read(&ended, 3_000..3_200);
+    // The triggers that were decided before its step was certain: at 1 kHz, those of 1.5 s on a busy machine.
+    beam.read(&ended, 3_000..4_500);
     for place in [1, 2] {
         assert_eq!(summary.0["links"][place]["clock"]["steps"], 1, "{summary:?}");
     }

@@ -21,13 +21,13 @@ fn a_run_is_watched_and_commanded_by_keys() {
     screen.press("s");
     served.until_state("running");
     served.running.until_recording();
-    screen.until_shown(&["level 1, at most", "dead time"]);
+    screen.until_shown(&["quickstart  running", "p pause", "level 1, at most", "dead time"]);
     screen.press("p");
     served.until_state("paused");
     screen.until_shown(&["quickstart  paused", "r resume"]);
     screen.press("r");
     served.until_state("running");
-    screen.until_shown(&["quickstart  running", "x stop"]);
+    screen.until_shown(&["quickstart  running", "p pause", "x stop"]);
     // No is said first.
     screen.press("xnx");
     screen.until_shown(&["stop? y: yes"]);

@@ -64,7 +64,8 @@ impl Books<'_> {
         equal("every fragment", c.fragments_in, gone + c.resident, false);
         let distinct: BTreeSet<u64> = doings.handed.iter().copied().collect();
         let doubled = handed - distinct.len() as u64;
-        let again = c.dropped_duplicate + c.dropped_old + c.dropped_cleared + c.never_triggered + c.dropped_unplaced;
+        let collected = if self.forgets_clears() { c.garbage_collected } else { 0 };
+        let again = dropped + c.never_triggered + collected;
         if doubled > again && !may_be_early {
             failures.push(format!("{doubled} fragments came again, {again} at most were dropped as such: {c:?}"));
         }
@@ -79,8 +80,7 @@ impl Books<'_> {
 
     /// Every event that was issued is cleared, of each link with or without a fragment.
     fn triggered(&self, c: &RosCounters, distinct: &BTreeSet<u64>, failures: &mut Vec<String>) {
-        let Self { outcomes, .. } = self;
-        let issued: BTreeSet<u64> = outcomes.issued.values().map(|EventId(event)| *event).collect();
+        let issued = self.issued();
         let known = c.cleared + c.absent;
         // A clear that is lost for good leaves its fragments to be collected.
         let may_lack = c.garbage_collected > 0 || c.clears_asked > 0;
@@ -88,7 +88,7 @@ impl Books<'_> {
             failures.push(format!("{} events were issued, {known} are cleared or absent: {c:?}", issued.len()));
         }
         let came = distinct.intersection(&issued).count() as u64;
-        let counts_again = self.may_meet_late() || self.may_forget_clears(issued.len());
+        let counts_again = self.may_meet_late() || self.forgets_clears();
         let of_events = if counts_again { c.cleared } else { c.cleared + c.garbage_collected };
         if of_events > came {
             failures.push(format!("of {came} events there were fragments: {c:?}"));
@@ -108,8 +108,12 @@ impl Books<'_> {
 
     /// A read-out system remembers events that are cleared ahead of the oldest valid one, twice as many as it has pages. A fragment
     /// of another that comes again stays until it is collected.
-    fn may_forget_clears(&self, issued: usize) -> bool {
-        issued > 2 * self.plan.pages
+    fn forgets_clears(&self) -> bool {
+        self.issued().len() > 2 * self.plan.pages
+    }
+
+    fn issued(&self) -> BTreeSet<u64> {
+        self.outcomes.issued.values().map(|EventId(event)| *event).collect()
     }
 
     /// Not everything has come to its end.
