@@ -145,9 +145,15 @@ pub struct ScanArgs {
 pub struct ServeArgs {
     /// The configuration file of the partition
     pub config: PathBuf,
-    /// Where to listen; port 0 takes a free one
+    /// Where to listen; port 0 takes a free one. Beyond loopback all is encrypted
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// The certificate to show, in PEM; without one, the service makes its own beyond loopback
+    #[arg(long, value_name = "FILE", requires = "certificate_key")]
+    pub certificate: Option<PathBuf>,
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub certificate_key: Option<PathBuf>,
     /// Run all applications in this process
     #[arg(long)]
     pub one_process: bool,
@@ -546,6 +552,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   weir serve quickstart.toml         then open the address that it prints
   weir serve quickstart.toml --listen 127.0.0.1:0
+  weir serve quickstart.toml --listen 0.0.0.0:8443      for a control room; check the fingerprint that it prints
   weir ctl boot; weir ctl start --events 100k; weir ctl status --watch
 
 Whoever has the printed address may command; others may watch. One commands at a time. Runs are kept in

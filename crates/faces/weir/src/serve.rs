@@ -1,6 +1,7 @@
 //! `weir serve`: run control of a partition as a service, with a page.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
 
@@ -8,7 +9,7 @@ use catalogue::{CatalogueError, Keeper};
 use configuration::Partition;
 use partition::Placement;
 use partition::machine::{Findings, judge};
-use service::{BadReferences, Desk, References, ServeError, SessionKey};
+use service::{BadReferences, Desk, Identity, IdentityError, References, ServeError, SessionKey};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use terminal::{Exit, complain};
@@ -47,6 +48,8 @@ enum NotServed {
     #[error(transparent)]
     References(#[from] BadReferences),
     #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
     Serve(#[from] ServeError),
     #[error("signals cannot be caught, threads begun or keys drawn: {0}")]
     System(#[from] io::Error),
@@ -54,6 +57,8 @@ enum NotServed {
 
 fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Result<(), NotServed> {
     let name = partition.partition.name.clone();
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let identity = identity(args, &host)?;
     let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
     let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
     let keeper = Keeper::at(&catalogue, &partition)?;
@@ -61,14 +66,37 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
     let (desk, leaving) = Desk::open(partition, warnings, placement, keeper, references.unwrap_or_default())?;
     let interrupts = interrupts(&desk);
-    let served = service::serve(&desk, &key, args.listen, |address| {
-        complain(&format!("partition {name}: open http://{address}/#key={} (Ctrl-C ends it)", key.text()));
+    let served = service::serve(&desk, &key, args.listen, identity.as_ref(), |address| {
+        let url = url(address, &host, identity.is_some());
+        complain(&format!("partition {name}: open {url}/#key={} (Ctrl-C ends it)", key.text()));
+        if let Some(identity) = &identity {
+            complain(&format!("certificate: SHA-256 {}", identity.fingerprint()));
+        }
     });
     // Of a desk that nobody serves, or that was left already.
     desk.leave();
     leaving.wait();
     interrupts?.close();
     Ok(served?)
+}
+
+/// None where nobody else can listen in.
+fn identity(args: &ServeArgs, host: &str) -> Result<Option<Identity>, IdentityError> {
+    match (&args.certificate, &args.certificate_key) {
+        (Some(certificate), Some(key)) => Identity::read(certificate, key).map(Some),
+        _ if args.listen.ip().is_loopback() => Ok(None),
+        _ => Identity::draw(args.listen.ip(), host).map(Some),
+    }
+}
+
+/// What people open; for any address of a host, by the name of the host.
+fn url(address: SocketAddr, host: &str, is_encrypted: bool) -> String {
+    let scheme = if is_encrypted { "https" } else { "http" };
+    if address.ip().is_unspecified() && !host.is_empty() {
+        format!("{scheme}://{host}:{}", address.port())
+    } else {
+        format!("{scheme}://{address}")
+    }
 }
 
 /// The first signal ends the run in order, and then the service; the second one ends the run at once.

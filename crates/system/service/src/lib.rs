@@ -9,6 +9,7 @@ mod attribution;
 mod dataflow;
 mod desk;
 mod forecast;
+mod identity;
 mod key;
 mod messages;
 mod metrics;
@@ -25,6 +26,7 @@ mod whereabouts;
 
 pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
 pub use desk::{Desk, Leaving, Order};
+pub use identity::{Identity, IdentityError};
 pub use key::SessionKey;
 pub use messages::{Message, Severity};
 pub use quality::{BadHistogram, BadReferences, Comparison, Histogram, References, Test};

@@ -1,12 +1,13 @@
 //! The desk over HTTP: status and orders as JSON, changes as server-sent events, and the page.
 
+mod door;
 mod forecast;
 mod quality;
 mod samples;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
@@ -29,6 +31,7 @@ use tokio_stream::{Stream, StreamExt};
 use crate::answer::Refused;
 use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
+use crate::identity::{Identity, IdentityError};
 use crate::key::SessionKey;
 use crate::messages::Message;
 use crate::metrics;
@@ -42,8 +45,8 @@ use crate::whereabouts::{Whereabouts, WhereaboutsError};
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum ServeError {
-    #[error("{0} is no loopback address: what is said there is not encrypted; expected one such as 127.0.0.1:8080")]
-    NotLoopback(SocketAddr),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     #[error("nobody can listen on {address}: {cause}")]
     Listen { address: SocketAddr, cause: io::Error },
     #[error("the service has ended: {0}")]
@@ -56,13 +59,12 @@ pub enum ServeError {
 struct Service {
     desk: Desk,
     key: SessionKey,
-    address: SocketAddr,
     /// One at a time.
     simulates: Mutex<()>,
 }
 
-/// Serves a desk at a loopback address until the desk is left; port 0 takes a free one. Commands of the same user find it, and
-/// `listening` is told the address.
+/// Serves a desk until the desk is left; port 0 takes a free one. With an identity all that is said there is encrypted, and it is served
+/// at a loopback address too. Commands of the same user find it at loopback, and `listening` is told the address.
 ///
 /// # Errors
 /// Nobody can listen there, or commands cannot be told.
@@ -70,25 +72,38 @@ pub fn serve(
     desk: &Desk,
     key: &SessionKey,
     address: SocketAddr,
+    identity: Option<&Identity>,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
-        let failed = |cause| ServeError::Listen { address, cause };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), address, simulates: Mutex::default() });
-        let _whereabouts = Whereabouts::say(&desk.configuration().partition.name, address, key)?;
+        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), simulates: Mutex::default() });
+        let (listener, address) = listen(address).await?;
+        let mut doors = JoinSet::new();
+        let at_loopback = if let Some(identity) = identity {
+            doors.spawn(door::welcome(listener, Some(identity.acceptor()), router(&service, Place::Encrypted)));
+            let (listener, at_loopback) = listen(ANY_AT_LOOPBACK).await?;
+            doors.spawn(door::welcome(listener, None, router(&service, Place::Plain(at_loopback))));
+            at_loopback
+        } else {
+            doors.spawn(door::welcome(listener, None, router(&service, Place::Plain(address))));
+            address
+        };
+        let _whereabouts = Whereabouts::say(&desk.configuration().partition.name, at_loopback, key)?;
         listening(address);
         tokio::select! {
-            served = async { axum::serve(listener, router(service)).await } => Ok(served?),
+            Some(ended) = doors.join_next() => Err(ServeError::Io(io::Error::other(ended.expect_err("it welcomes for ever")))),
             () = desk.is_left() => Ok(()),
             () = look_again(desk) => Ok(()),
         }
     })
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |cause| ServeError::Listen { address, cause };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
 }
 
 /// Notices what changes without an order, such as an application that is lost between two runs.
@@ -100,14 +115,15 @@ async fn look_again(desk: &Desk) {
     }
 }
 
-fn router(service: Arc<Service>) -> Router {
+fn router(service: &Arc<Service>, place: Place) -> Router {
     let commands = Router::new()
         .route("/api/orders/{verb}", post(order))
         .route("/api/command", post(take_command).delete(give_up_command))
         .route("/api/runs/{number}/remarks", post(remark))
         .merge(quality::commands())
         .merge(forecast::commands())
-        .route_layer(middleware::from_fn_with_state(Arc::clone(&service), with_key));
+        .route_layer(middleware::from_fn(door::take_in))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(service), with_key));
     pages::router()
         .route("/api/status", get(status))
         .route("/api/events", get(events))
@@ -125,16 +141,38 @@ fn router(service: Arc<Service>) -> Router {
         .merge(commands)
         .fallback(|| async { Refused::Unknown("such page".to_owned()) })
         .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, Json(json!({ "error": METHODS }))) })
-        .layer(middleware::from_fn_with_state(Arc::clone(&service), from_here))
-        .with_state(service)
+        .layer(middleware::from_fn_with_state(place, from_here))
+        .with_state(Arc::clone(service))
+}
+
+/// Where a request arrives.
+#[derive(Clone, Copy)]
+enum Place {
+    /// At this loopback address.
+    Plain(SocketAddr),
+    /// The certificate has told the browser already whose place it is, by whatever name.
+    Encrypted,
 }
 
 /// Refuses pages of other places, also those whose name leads here.
-async fn from_here(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    match elsewhere(service.address, request.headers()) {
+async fn from_here(State(place): State<Place>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let found = match place {
+        Place::Plain(address) => elsewhere(address, headers),
+        Place::Encrypted => from_elsewhere(headers),
+    };
+    match found {
         Some(place) => Refused::Elsewhere(place).into_response(),
         None => next.run(request).await,
     }
+}
+
+/// Where a request comes from, unless it speaks to the place it comes from.
+fn from_elsewhere(headers: &HeaderMap) -> Option<String> {
+    let host = headers.get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes);
+    let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes)?;
+    let is_ours = origin.strip_prefix(b"https://").is_some_and(|origin| origin == host);
+    (!is_ours).then(|| String::from_utf8_lossy(origin).into_owned())
 }
 
 /// Where a request comes from, or whom it believes to speak to, unless that is this service.
@@ -359,6 +397,7 @@ impl From<CatalogueError> for Refused {
     }
 }
 
+const ANY_AT_LOOPBACK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const WORD_MAX: usize = 64;
 const RUNS_MAX: u32 = 10_000;

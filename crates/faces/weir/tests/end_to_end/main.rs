@@ -63,5 +63,6 @@ mod streams;
 mod study;
 mod summary;
 mod test_beam;
+mod tls;
 mod top;
 mod trace;

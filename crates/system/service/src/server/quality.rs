@@ -10,6 +10,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::door::BODY_MAX;
 use super::{Service, body_of, is_word};
 use crate::answer::Refused;
 use crate::quality::{Histogram, Quality};
@@ -24,7 +25,7 @@ pub(super) fn router() -> Router<Arc<Service>> {
 
 /// What needs the key.
 pub(super) fn commands() -> Router<Arc<Service>> {
-    Router::new().route("/api/histograms", post(fill).layer(DefaultBodyLimit::max(FILLED_MAX)))
+    Router::new().route("/api/histograms", post(fill).layer(DefaultBodyLimit::max(BODY_MAX)))
 }
 
 async fn heads(State(service): State<Arc<Service>>) -> Response {
@@ -64,6 +65,3 @@ async fn fill(State(service): State<Arc<Service>>, headers: HeaderMap, body: Str
     service.desk.post(&name, histograms).map_err(|error| Refused::Settings(error.to_string()))?;
     Ok(Json(json!({ "kept": kept })))
 }
-
-/// As many histograms with as many bins as are kept.
-const FILLED_MAX: usize = 16 << 20;
