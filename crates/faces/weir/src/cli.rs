@@ -81,12 +81,18 @@ pub enum Command {
     /// Look into the run catalogue, and add to it
     #[command(after_help = RUNS_EXAMPLES)]
     Runs(RunsArgs),
+    /// Stay on a host of a farm, and start its agent for partitions that know the key of the farm
+    #[command(after_help = HOST_EXAMPLES)]
+    Host(HostArgs),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
     /// Start, watch and end the applications of a host; a launcher of `weir run` starts it
     #[command(hide = true)]
     Agent(AgentArgs),
+    /// Have `weir host` start an agent; `weir run` starts it as a launcher
+    #[command(hide = true)]
+    Call(CallArgs),
     /// Decide on built events; an event-filter daemon starts it
     #[command(hide = true)]
     Pt,
@@ -444,6 +450,31 @@ pub struct AgentArgs {
     pub directory: Option<PathBuf>,
 }
 
+/// `weir host`.
+#[derive(Clone, Debug, Args)]
+pub struct HostArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], agents::PORT)))]
+    pub listen: SocketAddr,
+    /// The file with the key of the farm
+    #[arg(long, value_name = "FILE", default_value = FARM_KEY)]
+    pub key: PathBuf,
+}
+
+/// `weir call`.
+#[derive(Clone, Debug, Args)]
+pub struct CallArgs {
+    /// Where `weir host` listens
+    #[arg(value_name = "ADDRESS")]
+    pub address: String,
+    /// The file with the key of the farm
+    #[arg(long, value_name = "FILE", default_value = FARM_KEY)]
+    pub key: PathBuf,
+    /// The arguments of the agent
+    #[arg(last = true)]
+    pub arguments: Vec<String>,
+}
+
 /// Reads a command line, the name of the program first.
 ///
 /// # Errors
@@ -558,6 +589,17 @@ Examples:
 Whoever has the printed address may command; others may watch. One commands at a time. Runs are kept in
 control.catalogue, or in runs.sqlite. The first SIGINT or SIGTERM ends the run in the order of the data, then the
 applications and the service; the second one ends the run at once.";
+
+const HOST_EXAMPLES: &str = "\
+Examples:
+  openssl rand -hex 32 > /etc/weir/farm.key; chmod 600 /etc/weir/farm.key     the same on all hosts
+  weir host --listen 10.0.0.11:7350
+
+A host with launcher = \"service\" is called there. examples/hosts has a unit for systemd and a manifest for Kubernetes.
+Whoever knows the key may start applications of Weir as the user of the service, and nothing else.";
+
+/// Where the key of a farm is unless somebody says so.
+const FARM_KEY: &str = "/etc/weir/farm.key";
 
 const CTL_EXAMPLES: &str = "\
 Examples:

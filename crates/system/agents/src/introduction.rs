@@ -98,7 +98,7 @@ impl OfAgent {
         hear().map(|bytes| Self::from_bytes(&bytes))
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Self { secret, of_applications, links, agent: (node, life), lease } = self;
         let has_links = [u8::from(links.is_some())];
         let links = links.as_ref().map_or([0; 32], link::Secret::to_bytes);

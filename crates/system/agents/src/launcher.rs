@@ -29,6 +29,11 @@ pub(crate) fn command(host: &Host, weir: &Path, arguments: &[OsString]) -> Comma
             command.args(SRUN).arg(on).args(&host.options).arg(program).args(arguments);
             command
         }
+        Launcher::Service => {
+            let mut command = Command::new(weir);
+            command.arg("call").arg(host.address()).args(&host.options).arg("--").args(arguments);
+            command
+        }
     }
 }
 
@@ -77,6 +82,8 @@ mod tests {
         assert_eq!(ssh[..3], ["ssh", "-p", "22"]);
         assert_eq!(ssh[ssh.len() - 2..], ["me@10.0.0.2", r"'/opt/my weir' agent --host 'b'\''s'"]);
         let program = Some("/usr/bin/weir".into());
+        let call = line(&Host { launcher: Launcher::Service, ..host.clone() });
+        assert_eq!(call, ["/opt/my weir", "call", "b", "-p", "22", "--", "agent", "--host", "b's"]);
         let srun = line(&Host { launcher: Launcher::Slurm, program, ..host });
         assert!(srun[0] == "srun" && srun.contains(&"--nodelist=b".into()), "{srun:?}");
         assert_eq!(srun[srun.len() - 4..], ["/usr/bin/weir", "agent", "--host", "b's"]);

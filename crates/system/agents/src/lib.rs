@@ -1,14 +1,17 @@
 //! The processes of a partition: on this machine as children of run control, and on other hosts through an agent on each.
 //!
 //! [`Children`] is all that run control sees of them. [`Agent`] is `weir agent`, which starts, watches and ends the applications
-//! of its host. What both sides decide is in `membership::agents`; here are sockets, processes and the thread that serves them.
+//! of its host; [`HostService`] is `weir host`, which starts agents. What both sides decide is in `membership::agents`; here are sockets, processes and the thread that serves them.
 //!
 //! `docs/hosts.md` says how to use it, `docs/protocols/agents.md` how it works.
 #![forbid(unsafe_code)]
 
 mod agent;
+mod call;
 mod children;
 mod farm;
+mod farm_key;
+mod host_service;
 mod hub;
 mod introduction;
 mod launcher;
@@ -16,7 +19,10 @@ mod peer;
 mod process;
 
 pub use agent::{Agent, AgentError};
+pub use call::{CallError, PORT, call};
 pub use children::{Child, Children};
 pub use farm::{Farm, Start};
+pub use farm_key::{FarmKey, FarmKeyError};
+pub use host_service::{HostService, HostServiceError};
 pub use introduction::Introduction;
 pub use process::{cpu_seconds_of, end_with_parent};

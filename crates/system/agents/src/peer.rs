@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use aegis::aegis256::Aegis256;
 use membership::agents::{Forged, Handshake, Met, Seal, Step};
 use membership::challenge::{Member, Nonce, Unproven};
 use membership::run_secret::RunSecret;
@@ -94,6 +95,20 @@ impl Peer {
         let Stage::Proven { to_peer, .. } = &mut self.stage else { return Err(Unproven::OutOfTurn.into()) };
         let tag = to_peer.tag(bytes);
         self.queue(bytes, &tag)
+    }
+
+    /// Says this so that the other alone can read it. Once for each connection.
+    pub(crate) fn confide(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        let Stage::Proven { to_peer, .. } = &self.stage else { return Err(Unproven::OutOfTurn.into()) };
+        let (hidden, tag) = cover(to_peer).encrypt(bytes, &[]);
+        self.say(&[&hidden[..], &tag].concat())
+    }
+
+    /// What the other has confided in this frame.
+    pub(crate) fn confided(&self, frame: &[u8]) -> Result<Vec<u8>, Gone> {
+        let Stage::Proven { from_peer, .. } = &self.stage else { return Err(Unproven::OutOfTurn.into()) };
+        let (hidden, tag) = frame.split_last_chunk::<COVER_TAG_LEN>().ok_or(Forged)?;
+        cover(from_peer).decrypt(hidden, tag, &[]).map_err(|_| Forged.into())
     }
 
     /// Says this if nothing waits to go out; whether it does.
@@ -198,12 +213,18 @@ impl Peer {
     }
 }
 
+/// The key is of this connection and direction alone, so the nonce needs not differ.
+fn cover(seal: &Seal) -> Aegis256<COVER_TAG_LEN> {
+    Aegis256::new(&seal.key_for("weir 2026 what a caller confides"), &[0; 32])
+}
+
 impl AsFd for Peer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
+const COVER_TAG_LEN: usize = 32;
 const HEADER_LEN: usize = 4;
 const PROOF_MAX: usize = 256;
 /// An order with texts of full length, or a beat of all applications of a host.
@@ -278,6 +299,21 @@ mod tests {
         let (frames, gone) = frames(&mut agent);
         assert_eq!(frames, [&b"start"[..], b"beat"]);
         assert!(matches!(gone, Gone::Ended), "{gone}");
+    }
+
+    #[test]
+    fn what_is_confided_is_read_by_the_other_alone() {
+        let (mut agent, mut control) = proven();
+        control.confide(b"a secret").unwrap();
+        control.flush().unwrap();
+        drop(control.stream);
+        let (frames, _) = frames(&mut agent);
+        let frame = &frames[0];
+        assert!(!frame.windows(6).any(|part| part == b"secret"));
+        assert_eq!(agent.confided(frame).unwrap(), b"a secret");
+        assert!(matches!(agent.confided(&frame[1..]), Err(Gone::Forged(_))));
+        let (_, other_way) = proven();
+        assert!(matches!(other_way.confided(frame), Err(Gone::Forged(_))));
     }
 
     #[test]

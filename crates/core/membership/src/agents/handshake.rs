@@ -140,6 +140,11 @@ impl Seal {
         if is_right { Ok(bytes) } else { Err(Forged) }
     }
 
+    /// A key of this connection and direction, for another purpose than tags.
+    pub fn key_for(&self, purpose: &'static str) -> [u8; 32] {
+        blake3::derive_key(purpose, &self.key)
+    }
+
     fn hash(&self, bytes: &[u8]) -> blake3::Hash {
         blake3::Hasher::new_keyed(&self.key).update(&self.number.to_le_bytes()).update(bytes).finalize()
     }
@@ -180,6 +185,8 @@ mod tests {
     fn who_has_proved_who_it_is_is_understood_in_order_and_nobody_else() {
         let (mut agent, mut control) = meet(&secret("key"), &secret("key")).unwrap();
         assert_eq!((agent.peer, control.peer), (CONTROL, AGENT));
+        let keys = [&agent.to_peer, &control.from_peer, &control.to_peer].map(|seal| seal.key_for("a purpose"));
+        assert!(keys[0] == keys[1] && keys[0] != keys[2]);
         let order = sealed(&mut control.to_peer, b"start");
         assert_eq!(agent.from_peer.open(&order), Ok(&b"start"[..]));
         assert_eq!(agent.from_peer.open(&order), Err(Forged), "said again");

@@ -12,14 +12,20 @@ pub(crate) fn of(parent: i32) -> Vec<i32> {
     all().into_iter().filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
-/// All living processes of the run of a directory.
+/// All living processes of the run of a directory, without a `weir host` that stays.
 pub(crate) fn marked(directory: &Path) -> Vec<i32> {
     let mark = format!("{MARK}={}", directory.display());
     let is_marked = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) && !stays(*pid)
     };
     all().into_iter().filter(is_marked).collect()
+}
+
+/// Whether it is a `weir host`.
+pub(crate) fn stays(pid: i32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"host")
 }
 
 /// The application that a child process is.

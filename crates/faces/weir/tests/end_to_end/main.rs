@@ -32,6 +32,7 @@ mod level2_only;
 mod links;
 mod lossy;
 mod open_files;
+mod openapi;
 mod overload;
 mod page;
 mod payload;

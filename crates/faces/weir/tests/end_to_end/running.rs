@@ -172,8 +172,12 @@ impl Job {
 
     /// `weir serve` of the same at a free port; commands of this test alone find it.
     pub(crate) fn served(self) -> Self {
+        self.served_at("127.0.0.1:0")
+    }
+
+    pub(crate) fn served_at(self, address: &str) -> Self {
         let here = self.directory.path().to_owned();
-        self.instead("serve").with(&["--listen", "127.0.0.1:0"]).environment("XDG_RUNTIME_DIR", &here)
+        self.instead("serve").with(&["--listen", address]).environment("XDG_RUNTIME_DIR", &here)
     }
 
     /// Another command that writes no summary.

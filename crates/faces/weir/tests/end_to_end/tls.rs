@@ -11,7 +11,7 @@ use crate::running::{Job, Running};
 
 #[test]
 fn a_service_beyond_loopback_is_known_by_its_certificate() {
-    let mut running = Job::example("quickstart").served().with(&["--listen", "0.0.0.0:0"]).start();
+    let mut running = Job::example("quickstart").served_at("0.0.0.0:0").start();
     let Place { port, key, fingerprint } = Place::of(&mut running);
     ask(&port, &key, &fingerprint);
     let here = running.directory().path();

@@ -1,6 +1,6 @@
 //! `[[host]]`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use base::ids::Role;
 use schemars::JsonSchema;
@@ -19,7 +19,8 @@ pub struct Host {
     pub name: String,
     /// What starts its agent.
     pub launcher: Launcher,
-    /// Whom the launcher calls: of `ssh` a host, perhaps with a user; of `slurm` a node. By default its name.
+    /// Whom the launcher calls: of `ssh` a host, perhaps with a user; of `slurm` a node; of `service` a host, perhaps with a port. By default its
+    /// name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Its address in the network that carries data. By default `address` if that is an IP address; with `local` `transport.host`.
@@ -50,6 +51,8 @@ pub enum Launcher {
     Ssh,
     /// `srun`, best within an allocation that has the node.
     Slurm,
+    /// `weir host`, which runs there for good.
+    Service,
 }
 
 /// Applications of a host, by role.
@@ -92,6 +95,11 @@ impl Host {
             Launcher::Local => Some(here),
             // Perhaps with a user before it.
             Launcher::Ssh | Launcher::Slurm => self.address().rsplit('@').next()?.parse().ok(),
+            // Perhaps with a port behind it.
+            Launcher::Service => {
+                let address = self.address();
+                address.parse().ok().or_else(|| address.parse::<SocketAddr>().ok().map(|address| address.ip()))
+            }
         };
         self.data.or(of_launcher)
     }
@@ -104,6 +112,7 @@ impl Launcher {
             Self::Local => "local",
             Self::Ssh => "ssh",
             Self::Slurm => "slurm",
+            Self::Service => "service",
         }
     }
 }

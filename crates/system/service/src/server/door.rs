@@ -65,9 +65,7 @@ pub(super) async fn take_in(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let expected = || format!("a body of at most {BODY_MAX} bytes within {} s", SILENCE_MAX.as_secs());
     match in_time(body::to_bytes(body, BODY_MAX)).await {
-        Ok(Ok(bytes)) if str::from_utf8(&bytes).is_ok() => {
-            next.run(Request::from_parts(head, Body::from(bytes))).await
-        }
+        Ok(Ok(bytes)) if str::from_utf8(&bytes).is_ok() => next.run(Request::from_parts(head, Body::from(bytes))).await,
         Ok(Ok(_)) => Refused::Request { expected: "UTF-8".into(), found: "other bytes".into() }.into_response(),
         Ok(Err(error)) => Refused::Request { expected: expected(), found: error.to_string() }.into_response(),
         Err(error) => Refused::Request { expected: expected(), found: error.to_string() }.into_response(),

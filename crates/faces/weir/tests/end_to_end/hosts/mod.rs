@@ -1,7 +1,9 @@
-//! A partition on several hosts: network namespaces with addresses of their own, which agents reach through a real `sshd`.
+//! A partition on several hosts: network namespaces with addresses of their own, which agents reach through a real `sshd`, a real Slurm or
+//! `weir host`.
 
 mod farm;
 mod login;
+mod service;
 mod slurm;
 
 use std::fs;
@@ -16,7 +18,12 @@ use crate::running::{Job, Running, send, within_deadline};
 
 #[test]
 fn a_partition_runs_on_three_hosts() {
-    let Some((farm, mut running)) = start("a_partition_runs_on_three_hosts", quickstart()) else { return };
+    let Some((farm, running)) = start("a_partition_runs_on_three_hosts", quickstart()) else { return };
+    check_runs(&farm, running);
+}
+
+/// Each host has its applications, and all is accounted for.
+fn check_runs(farm: &Farm, mut running: Running) {
     running.until_recording();
     let processes = marked(running.directory().path());
     let on = |host: &str| -> Vec<String> {
@@ -41,10 +48,14 @@ fn several_runs_follow_one_another_on_them() {
     assert_eq!(check_all(ended.output()).len(), 3);
 }
 
-/// The host can say nothing, and nothing reaches it: both sides find out alone.
 #[test]
 fn a_host_that_is_cut_off_is_lost() {
-    let Some((farm, mut running)) = start("a_host_that_is_cut_off_is_lost", quickstart()) else { return };
+    let Some((farm, running)) = start("a_host_that_is_cut_off_is_lost", quickstart()) else { return };
+    check_lost_when_cut_off(&farm, running);
+}
+
+/// The host can say nothing, and nothing reaches it: both sides find out alone.
+fn check_lost_when_cut_off(farm: &Farm, mut running: Running) {
     running.until_recording();
     farm.cut_off("c");
     let (ended, summary) =
@@ -66,7 +77,11 @@ fn the_files_of_a_host_that_is_cut_off_are_in_the_account() {
 
 #[test]
 fn a_host_whose_agent_dies_is_lost_at_once() {
-    let Some((_farm, mut running)) = start("a_host_whose_agent_dies_is_lost_at_once", quickstart()) else { return };
+    let Some((_farm, running)) = start("a_host_whose_agent_dies_is_lost_at_once", quickstart()) else { return };
+    check_lost_with_its_agent(running);
+}
+
+fn check_lost_with_its_agent(mut running: Running) {
     running.until_recording();
     send(agent(&running, "c"), Signal::SIGKILL);
     let (_, summary) = running.end().expect_aborted(&["host c is lost: its agent is gone", "sfi-1"]);

@@ -3,28 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-use nix::sys::signal::Signal;
-
 use super::farm::{Farm, HOSTS, shell};
-use super::{agent, check_left_alone, died, quickstart, quickstart_for, sorted};
-use crate::children::{marked, name};
+use super::{
+    check_left_alone, check_lost_when_cut_off, check_lost_with_its_agent, check_runs, quickstart, quickstart_for,
+};
 use crate::files::check_all;
-use crate::running::{Job, Running, is_within_deadline, send, within_deadline};
+use crate::running::{Job, Running, is_within_deadline, within_deadline};
 
 #[test]
 fn a_partition_runs_on_three_nodes() {
-    let Some((farm, mut running)) = start("slurm::a_partition_runs_on_three_nodes", quickstart()) else { return };
-    running.until_recording();
-    let processes = marked(running.directory().path());
-    let on = |host: &str| -> Vec<String> {
-        let there = farm.processes(host);
-        processes.iter().filter(|pid| there.contains(pid)).filter_map(|pid| name(*pid)).collect()
-    };
-    assert_eq!(sorted(on("b")), ["efd-1", "pros-1", "ros-1", "sfo-1"]);
-    assert_eq!(sorted(on("c")), ["l2pu-1", "ros-2", "sfi-1"]);
-    running.signal(Signal::SIGINT);
-    let (_, summary) = running.end().expect_ok();
-    assert!(summary.0["network"]["carriers"]["tcp"]["bytes"].as_u64() > Some(0), "{summary:?}");
+    let Some((farm, running)) = start("slurm::a_partition_runs_on_three_nodes", quickstart()) else { return };
+    check_runs(&farm, running);
     within_deadline("no job is left", || farm.jobs().is_empty());
 }
 
@@ -40,24 +29,15 @@ fn runs_follow_one_another_within_an_allocation() {
 
 #[test]
 fn a_node_that_is_cut_off_is_lost() {
-    let Some((farm, mut running)) = start("slurm::a_node_that_is_cut_off_is_lost", quickstart()) else { return };
-    running.until_recording();
-    farm.cut_off("c");
-    let (ended, summary) =
-        running.end().expect_aborted(&["host c is lost: its agent was silent for 1s", "sfi-1", "ros-2"]);
-    assert_eq!(died(&summary), ["l2pu-1", "ros-2", "sfi-1"], "{}", ended.stderr);
-    assert!(summary.count("recorded") > 0, "{summary:?}");
+    let Some((farm, running)) = start("slurm::a_node_that_is_cut_off_is_lost", quickstart()) else { return };
+    check_lost_when_cut_off(&farm, running);
 }
 
 #[test]
 fn a_node_whose_agent_dies_is_lost_at_once() {
-    let Some((_farm, mut running)) = start("slurm::a_node_whose_agent_dies_is_lost_at_once", quickstart()) else {
-        return;
-    };
-    running.until_recording();
-    send(agent(&running, "c"), Signal::SIGKILL);
-    let (_, summary) = running.end().expect_aborted(&["host c is lost: its agent is gone", "sfi-1"]);
-    assert_eq!(died(&summary), ["l2pu-1", "ros-2", "sfi-1"]);
+    let test = "slurm::a_node_whose_agent_dies_is_lost_at_once";
+    let Some((_farm, running)) = start(test, quickstart()) else { return };
+    check_lost_with_its_agent(running);
 }
 
 #[test]
