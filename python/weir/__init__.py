@@ -17,7 +17,7 @@ except ImportError as _missing:
     ) from None
 
 from weir.decision import Decision
-from weir.detector import Reading, Sent, Source, source
+from weir.detector import Passed, Reading, Sent, Source, source
 from weir.event import Event, EventOver, Fragment, Fragments, Setup
 from weir.link import Link, LinkError, Order
 
@@ -30,6 +30,7 @@ __all__ = [
     "Link",
     "LinkError",
     "Order",
+    "Passed",
     "Reading",
     "Sent",
     "Setup",

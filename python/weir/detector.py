@@ -25,6 +25,12 @@ class Reading(NamedTuple):
     flags: int = 0
 
 
+class Passed(NamedTuple):
+    """Nothing is there, and nothing older than ``time`` (ns) follows. Of a source that says times, so that nobody waits for it."""
+
+    time: int
+
+
 class Sent(NamedTuple):
     """What a source has sent."""
 
@@ -33,14 +39,14 @@ class Sent(NamedTuple):
 
 
 def source(detector: Any) -> Source:
-    """Makes a source of a generator function or a class.
+    """Makes a source of a generator function, a class, or an object of one.
 
     A generator function gets the number of the run. It yields ``(number, payload)`` for each fragment, and ``None`` when nothing is
     there. The payload is copied; or the generator writes into the slot that ``yield`` gives it, a numpy view of the partition's memory,
     and yields ``(number, length)``. The run ends with the generator, or the generator is closed at its end.
 
     A class has ``read(slot)``, which returns the same, and, if it wants, ``configure(settings)``, ``start(run)``, ``stop()``,
-    ``status()``. After ``stop()`` it is read until ``None``.
+    ``status()``. After ``stop()`` it is read until ``None`` or :class:`Passed`.
     """
     return Source(detector)
 
@@ -51,7 +57,7 @@ class Source:
     def __init__(self, detector: Any) -> None:
         self._detector = detector
         self.__doc__ = detector.__doc__
-        self.__name__ = detector.__name__
+        self.__name__ = getattr(detector, "__name__", type(detector).__name__)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._detector(*arguments, **keywords)
@@ -68,7 +74,11 @@ class Source:
         settings: Mapping[str, str] | None = None,
     ) -> Sent:
         """Runs it at ``at``, such as ``"shm:telescope"``, until the partition ends the link."""
-        detector = self._detector() if inspect.isclass(self._detector) else _Generated(self._detector)
+        detector = self._detector
+        if inspect.isclass(detector):
+            detector = detector()
+        elif not hasattr(detector, "read"):
+            detector = _Generated(detector)
         with Link(at, name, key_file=key_file, id=id, patience=patience, deadline=deadline) as link:
             return _Loop(link, detector).serve(dict(settings or {}))
 
@@ -184,6 +194,9 @@ class _Loop:
                 self._end()
                 break
             if found is None:
+                break
+            if type(found) is Passed:
+                link.idle(0, found.time)
                 break
             try:
                 payload = found[1]

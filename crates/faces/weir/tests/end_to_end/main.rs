@@ -58,6 +58,7 @@ mod sharing;
 mod simulation;
 mod slices;
 mod slinks;
+mod slow_control;
 mod sources;
 mod stop;
 mod streams;

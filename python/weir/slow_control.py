@@ -1,0 +1,145 @@
+"""Values of the slow control as a source: voltages, temperatures, whatever moves seldom and belongs to the data.
+
+As a program it follows channels of EPICS, by caproto::
+
+    python3 -m weir.slow_control shm:slow HV:CH1:VMON HV:CH2:VMON
+
+From elsewhere, values come by :meth:`Values.put`, from any thread::
+
+    values = Values()
+    threading.Thread(target=read_sensors, args=[values], daemon=True).start()     # values.put("lab:temperature", 21.3)
+    weir.source(values).run("shm:slow", "slow")
+
+A chunk has all values as JSON: ``{"NAME": {"value": 21.3, "time": 1790000000.5, "severity": 0}}``, with the time that the device says, in seconds
+since 1970. One is sent when a value changes, and one each second. It holds for two, so that each event or slice of the time has one. The
+clock is that of the host, in ns since 1970.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import threading
+import time
+from typing import Any
+
+from weir.detector import Passed, Reading, source
+from weir.link import Bytes, LinkError
+
+__all__ = ["Values"]
+
+
+class Values:
+    """The newest values, as a detector for :func:`weir.source`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[str, Any]] = {}
+        self._has_changed = True
+        self._sent = 0
+
+    def put(self, name: str, value: Any, at: float | None = None, severity: int = 0) -> None:
+        """Says what has this value now, and ``at`` which time (seconds since 1970). A severity above 0 is an alarm of the device."""
+        said = {"value": _plain(value), "time": time.time() if at is None else at, "severity": severity}
+        with self._lock:
+            self._values[name] = said
+            self._has_changed = True
+
+    def lose(self, name: str) -> None:
+        """Nobody says the value any more."""
+        self.put(name, None, severity=INVALID)
+
+    def start(self, run: int) -> None:
+        self._has_changed = True
+
+    def read(self, slot: Bytes) -> Reading | Passed:
+        # A clock that is set back stands still for the others.
+        now = max(time.time_ns(), self._sent)
+        with self._lock:
+            is_due = now >= self._sent + (PAUSE_NS if self._has_changed else HOLDS_NS)
+            if not is_due:
+                return Passed(now)
+            payload = json.dumps(self._values, separators=(",", ":")).encode()
+            self._has_changed = False
+        self._sent = now
+        return Reading(None, payload, (now, now + 2 * HOLDS_NS))
+
+    def status(self) -> str:
+        with self._lock:
+            lost = sorted(name for name, said in self._values.items() if said["severity"] >= INVALID)
+            count = len(self._values)
+        return f"{count} values" + (f", without {', '.join(lost)}" if lost else "")
+
+
+def follow_epics(values: Values, names: list[str]) -> Any:
+    """Puts what channels of EPICS say, as long as the result is kept."""
+    try:
+        from caproto.threading.client import Context
+    except ImportError:
+        sys.exit(f"EPICS needs caproto, which {sys.executable} does not have: {sys.executable} -m pip install caproto")
+
+    def on_value(subscription: Any, response: Any) -> None:
+        head = response.metadata
+        values.put(subscription.pv.name, response.data, head.timestamp, int(head.severity))
+
+    def on_connection(channel: Any, state: str) -> None:
+        if state == "disconnected":
+            values.lose(channel.name)
+
+    for name in names:
+        values.lose(name)
+    context = Context()
+    subscriptions = []
+    for channel in context.get_pvs(*names, connection_state_callback=on_connection, timeout=None):
+        subscription = channel.subscribe(data_type="time")
+        subscription.add_callback(on_value)
+        subscriptions.append(subscription)
+    # Whoever asks for them holds them: the client itself forgets callbacks.
+    return context, subscriptions, on_value, on_connection
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: one number or text, or a list of them; None for what is no number."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python3 -m weir.slow_control", description="Channels of EPICS as a source of a run.")
+    parser.add_argument("at", help='where the partition listens, such as "shm:slow" or "tcp://127.0.0.1:7101"')
+    parser.add_argument("channel", nargs="+", help="a channel of EPICS; EPICS_CA_ADDR_LIST says where they are, as always")
+    parser.add_argument("--name", help="name of the source in the configuration; by default that of shm:NAME")
+    parser.add_argument("--key-file", help="file with the key of the partition")
+    parser.add_argument("--patience", type=float, default=60.0, help="how long to wait for the partition, in seconds")
+    given = parser.parse_args(arguments)
+    name = given.name or given.at.removeprefix("shm:").rsplit("/", 1)[-1].removesuffix(".sock")
+    values = Values()
+    following = follow_epics(values, given.channel)
+    try:
+        source(values).run(given.at, name, key_file=given.key_file, patience=given.patience)
+    except LinkError as error:
+        sys.exit(f"{name}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        del following
+
+
+#: The severity of a value that nobody says, as EPICS has it.
+INVALID = 3
+#: A chunk comes once in so long, though no value changes. It holds twice as long: so there is always one.
+HOLDS_NS = 1_000_000_000
+# Between two chunks: with the usual `source.chunks` none of those that hold is cut off.
+PAUSE_NS = 200_000_000
+
+if __name__ == "__main__":
+    main()
