@@ -151,8 +151,12 @@ impl Assembler {
             counters.pool_empty += u64::from(self.page.is_none());
             return;
         };
-        let read_len_min = (self.pool.page_len() / 4).min(READ_LEN_MIN);
         let unfinished_len = self.unfinished_len;
+        // Connections that say little then touch little of their pages.
+        if unfinished_len == 0 && page.is_begun() && page.rewind_keeping(0) {
+            return;
+        }
+        let read_len_min = (self.pool.page_len() / 4).min(READ_LEN_MIN);
         let frame_len = self.limits.read_len(&page.bytes()[..unfinished_len], self.offset).ok().flatten();
         let wanted_len = frame_len.unwrap_or(0).max(unfinished_len + read_len_min);
         if page.len() >= wanted_len || !page.is_begun() {

@@ -22,11 +22,20 @@ pub(crate) struct Line<'a> {
     /// Addresses of its further network ports.
     pub(crate) ports: &'a [IpAddr],
     pub(crate) options: &'a [String],
+    /// So many applications are on its host that huge pages, of which an idle one touches a few, would take the memory of it.
+    pub(crate) is_crowded: bool,
 }
+
+/// With more applications a host is crowded.
+pub(crate) const CROWD: usize = 32;
 
 /// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
 pub(crate) fn start(program: &Path, line: &Line<'_>, introduction: &Introduction) -> io::Result<Child> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    if line.is_crowded {
+        command.env("MIMALLOC_ALLOW_THP", "0");
+    }
+    let mut child = command
         .args(["node", "--name", line.name, "--join", line.join])
         .args(line.at.iter().flat_map(|at| ["--at".to_owned(), at.to_string()]))
         .args(line.ports.iter().flat_map(|port| ["--port".to_owned(), port.to_string()]))

@@ -9,7 +9,9 @@ use catalogue::{Keeper, now};
 use configuration::Partition;
 use control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
-use partition::{Control, Counted, Figures, News, Outcome, Placement, Run, RunSettings, Running, Session, StartError};
+use partition::{
+    Control, Counted, Figures, News, Outcome, Placement, Probe, Run, RunSettings, Running, Session, StartError,
+};
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
 
@@ -554,6 +556,7 @@ impl Worker {
             Some(session) => session.boot_again(),
             None => {
                 let run = Run::new(self.desk.0.partition.clone()).place(self.placement.clone());
+                let run = run.observe(Telling(self.desk.clone()));
                 self.desk.kept().control = Some(run.control());
                 run.boot().map(|session| self.session = Some(session))
             }
@@ -718,7 +721,8 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
                 // Nobody may listen.
                 let _ = desk.0.shown.send(told);
             }
-            News::Said(text) => desk.tell_all(severity_in_run(&text), text),
+            // Told already, as what is said between two runs.
+            News::Said(_) => {}
             News::Figures(figures) => {
                 recent.add(figures.clone());
                 // What changes at once is told at once; all else once per second.
@@ -745,9 +749,17 @@ fn observe(desk: &Desk, number: Option<u32>, figures: &Figures, recent: &Recent)
     desk.tell(|status| status.run = Some(run));
 }
 
-/// What is said in a run is worth a look, but for what follows from an order.
-fn severity_in_run(text: &str) -> Severity {
-    if text.starts_with("stopping: ") { Severity::Notice } else { Severity::Warning }
+/// Tells what run control says, in a run and between two.
+struct Telling(Desk);
+
+impl Probe for Telling {
+    fn figures(&mut self, _: &Figures) {}
+
+    /// It is worth a look, but for what follows from an order.
+    fn said(&mut self, text: &str) {
+        let severity = if text.starts_with("stopping: ") { Severity::Notice } else { Severity::Warning };
+        self.0.tell_all(severity, text.to_owned());
+    }
 }
 
 fn now_ms() -> u64 {

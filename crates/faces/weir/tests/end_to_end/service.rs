@@ -13,7 +13,7 @@ use testkit::TempDir;
 
 use crate::children;
 use crate::files::check_all;
-use crate::running::{Job, examples, program, within_deadline};
+use crate::running::{Job, examples, program, send, within_deadline};
 use crate::served::Served;
 
 #[test]
@@ -113,6 +113,28 @@ fn runs_follow_one_another_by_themselves_until_somebody_stops_them() {
     }
     served.running.signal(Signal::SIGTERM);
     served.end().expect(0);
+}
+
+#[test]
+fn a_death_between_two_runs_is_told_at_once() {
+    for (on_loss, then) in [("restart", "it is started again"), ("stop", "no run can begin")] {
+        let mut served = Served::start(Job::example("quickstart").patient().set("processes.on_loss", on_loss));
+        served.ctl("anna", &["boot"]);
+        send(served.running.child("sfi-1"), Signal::SIGKILL);
+        let expected = format!("sfi-1 is dead between two runs: killed by SIGKILL; {then}");
+        let is_told = |served: &Served| {
+            served.get("messages").as_array().unwrap().iter().any(|message| message["text"] == expected)
+        };
+        within_deadline("the messages say so", || is_told(&served));
+        if on_loss == "stop" {
+            served.until_state("fault");
+            served.ctl("anna", &["boot"]);
+        }
+        served.ctl("anna", &["start", "--events", "100"]);
+        served.until("the run is over", |status| status["last"]["recorded"] == 100);
+        served.running.signal(Signal::SIGTERM);
+        served.end().expect(0);
+    }
 }
 
 #[test]
