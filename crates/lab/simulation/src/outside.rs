@@ -7,7 +7,6 @@ use base::bulk::Bulk;
 use base::ids::{NodeId, Role};
 use configuration::RosInput;
 use dataflow::component::{Processed, Selection, Steer, Steered};
-use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 use simulator::world::{Effort, Outside, Place};
@@ -15,7 +14,7 @@ use simulator::world::{Effort, Outside, Place};
 use super::content::Content;
 use super::tasks::Tasks;
 use partition::Assembly;
-use partition::driver::{Steering, Strategy};
+use partition::driver::{ByLot, Steering, Strategy};
 
 /// Read-out links, decisions and times.
 pub(super) struct Surroundings {
@@ -30,7 +29,7 @@ pub(super) struct Surroundings {
 /// How level 2 decides.
 pub(super) enum Level2 {
     /// By lot, where there are no data.
-    Skeleton(Skeleton),
+    Skeleton(ByLot),
     /// As in a live run: the steering of each L2PU.
     Units(BTreeMap<NodeId, Steering>),
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+mod by_lot;
 mod modelled;
 mod parameters;
 mod returns;
@@ -17,13 +18,13 @@ use base::ids::{NodeId, Role, RunNumber};
 use configuration::Partition;
 use control::controller::Application;
 use dataflow::level2::overrides::{Override, Overrides};
-use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::node::RUN_CONTROL;
 use dataflow::readout::ros::Framing;
 use dataflow::roc::CrateRos;
 
 use modelled::Modelled;
 
+pub use by_lot::ByLot;
 pub use parameters::{Parameters, TriggersFrom};
 pub use returns::{recovers, returns};
 pub use scale::{REPLY_GROUP_BYTES, Scale};
@@ -192,24 +193,6 @@ impl Assembly {
         let units = self.partition.l2pu.as_ref().map_or(0, |l2pu| l2pu.count);
         let kept = (self.partition.sfi.count + units) as usize * self.scale.replies_kept;
         slots(self.partition.sfi.count, self.partition.sfi.events) + ahead + 2 * filter + kept
-    }
-
-    /// The skeleton of level-2 steering, which decides without data.
-    pub fn skeleton(&self) -> Skeleton {
-        let l2pu = self.partition.l2pu.clone().unwrap_or_default();
-        let robs_per_step = l2pu.robs_per_step as usize;
-        let accept = l2pu.accept.as_f64();
-        let strategy = match l2pu.strategy {
-            configuration::Strategy::None => Strategy::None { accept },
-            configuration::Strategy::Generate => Strategy::Generate { robs_per_step, accept },
-            configuration::Strategy::Menu | configuration::Strategy::Sink => {
-                Strategy::None { accept: l2pu.accept.as_f64() }
-            }
-            configuration::Strategy::TwoStep => {
-                Strategy::TwoStep { robs_per_step, step_accept: l2pu.step_accept.as_f64() }
-            }
-        };
-        Skeleton { strategy, robs: self.robs.concat(), seed: self.partition.run.seed }
     }
 }
 

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use assembly::Assembly;
+use assembly::{Assembly, ByLot};
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 use dataflow::component::{Action, Input, Outbox, Outcome, PeerState, Ticket, Work};
 use dataflow::level1::trigger::{Trigger, TriggerSource};
-use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Command, Envelope, EventInfo, Message, Roi};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::readout::fragment::FragmentHead;
@@ -23,7 +22,7 @@ use crate::files::Files;
 pub(crate) struct Partition {
     nodes: Vec<Option<Node>>,
     readout: Vec<NodeId>,
-    steering: Skeleton,
+    steering: ByLot,
     /// Bytes of data in a fragment.
     data_bytes: usize,
     pages: Pool,

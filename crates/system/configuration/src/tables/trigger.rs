@@ -252,6 +252,8 @@ pub struct L2pu {
     pub strategy: Strategy,
     /// Part of the events accepted; for the strategies `none`, `generate` and `sink`.
     pub accept: Fraction,
+    /// Part of the events of which data are asked for; for the strategy `generate`. The others are decided at once.
+    pub asked: Fraction,
     /// Part of the events accepted by each step; for the strategy `two-step`.
     pub step_accept: Fraction,
     /// ROBs that each step asks for data, for each event.
@@ -272,6 +274,7 @@ impl Default for L2pu {
             workers: 4,
             strategy: Strategy::TwoStep,
             accept: Fraction::from_percent(10),
+            asked: Fraction::from_percent(100),
             step_accept: Fraction::from_percent(10),
             robs_per_step: 2,
             request_timeout: Interval::from_ms(100),

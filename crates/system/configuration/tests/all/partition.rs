@@ -164,7 +164,7 @@ fn defaults_of_optional_tables() {
             "[l2sv]\ncount = 1\nassignment = \"round-robin\"\nevents_in_system = 1000\ntimeout = \"1 s\"\n\
              forced_limit = \"10 %\"\ndecisions = \"as-found\"\nforce_accept = []\nveto = []\n\
              group = 100\ngroup_age = \"10 ms\"",
-            "[l2pu]\ncount = 1\nworkers = 4\nstrategy = \"two-step\"\naccept = \"10 %\"\nstep_accept = \"10 %\"\n\
+            "[l2pu]\ncount = 1\nworkers = 4\nstrategy = \"two-step\"\naccept = \"10 %\"\nasked = \"100 %\"\nstep_accept = \"10 %\"\n\
              robs_per_step = 2\nrequest_timeout = \"100 ms\"\nphased = false\ncost = \"0 s\"",
             "[ef]\ncount = 1\nslots = 8\npolicy = \"accept\"\nprescale = 10\naccept = \"50 %\"",
             "[sfo]\ncount = 1\nstream = \"physics_Main\"\norder = \"arrival\"\ndialect = \"atlas\"\n\

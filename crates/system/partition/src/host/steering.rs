@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use assembly::ByLot;
 use base::bulk::{Bulk, PageSlice};
 use dataflow::component::{Selection, Steer, Steered};
-use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Chains, EventInfo};
 use eformat::{Bcid, EventFormat, RobParams, Robs, RodHeader, SourceId, rob_prefix, rob_suffix};
 use rustix::time::{ClockId, clock_gettime};
@@ -25,7 +25,7 @@ pub struct Steering {
 /// How decisions are reached.
 pub enum Strategy {
     /// By lot, after data were moved.
-    Skeleton(Skeleton),
+    Skeleton(ByLot),
     /// By the chains of a menu: a context for each worker of the unit.
     Menu(Vec<trigger::Steering>),
 }
