@@ -121,6 +121,7 @@ bench: build ## benchmarks: of parts by criterion, then of the system
 	$(WEIR) bench memory --json
 	$(WEIR) bench level2 --json
 	$(WEIR) bench simulation --json
+	$(WEIR) bench crate --json
 	$(WEIR) bench prediction --json
 	$(WEIR) bench filter --python "$(WEIR_PYTHON)" --json
 	$(WEIR) bench shaping --json

@@ -1,4 +1,4 @@
-//! One read-out system whose sources push, with its whole driver and without the rest of its partition: what does a fragment cost?
+//! One read-out system with its whole driver and without the rest of its partition: what does a fragment cost?
 
 use base::ids::{Incarnation, NodeId, Role};
 use base::time::Time;

@@ -26,6 +26,34 @@ fn accretion() {
     assert_eq!(numbers(&tried("accretion", &[]), "links"), [2, 4, 12]);
 }
 
+/// Each part with its figures beside those of the paper; whether aims are reached is for a machine without other users to say.
+#[test]
+fn crate_of_the_paper() {
+    let found = tried("crate", &[]);
+    let points = found["points"].as_array().unwrap();
+    let of = |part: &str| points.iter().filter(|point| point["parameters"]["part"] == part).collect::<Vec<_>>();
+    assert_eq!(["rob", "control", "locate", "pair"].map(|part| of(part).len()), [1, 1, 10, 3], "{found}");
+    assert!(points.iter().all(|point| point["paper_us"][0].as_f64().is_some_and(|us| us > 0.0)), "{found}");
+    let located = of("locate");
+    let robs = located.iter().map(|point| point["parameters"]["robs"].as_u64().unwrap());
+    assert_eq!(robs.collect::<Vec<_>>(), [1, 2, 4, 8, 16].repeat(2));
+    assert!(located.iter().all(|point| point["event_ns"].as_f64().is_some_and(|ns| ns > 0.0)), "{found}");
+    for line in found["locating"].as_array().unwrap() {
+        assert!(line["rob_ns"].is_f64() && line["bare_rob_ns"].is_f64(), "{line}");
+    }
+    for point in [of("control"), of("pair")].concat() {
+        assert!(point["level1_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{point}");
+        check_cpu_of_processes(&point["robs_cpu_us"]);
+    }
+}
+
+#[test]
+fn a_part_of_the_crate() {
+    let found = bench(&["crate", "--part", "rob"]);
+    check_named("crate", &found);
+    assert_eq!(found["points"].as_array().map(Vec::len), Some(1), "{found}");
+}
+
 /// What is best is for a machine without other users to say.
 #[test]
 fn credits() {
@@ -510,6 +538,7 @@ fn check(found: &Value) {
         ("frames", "frame"),
         ("inputs", "input"),
         ("fragments", "fragment"),
+        ("messages", "message"),
         ("processes", "process"),
     ];
     let (units, unit) =
@@ -546,8 +575,9 @@ const CPU_TICKS_TO_START: u64 = 100;
 const MEMORY_BYTES: u64 = 1 << 40;
 
 /// The benchmarks, each in a test of its name.
-const TRIED: [&str; 20] = [
+const TRIED: [&str; 21] = [
     "accretion",
+    "crate",
     "credits",
     "event-builder",
     "filter",

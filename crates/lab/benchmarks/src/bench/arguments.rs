@@ -64,13 +64,16 @@ pub struct BenchArgs {
     /// Where the Weir is installed that the sources of links are built with; by default where this program is
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<PathBuf>,
+    /// What of crate is measured: rob, control, locate or pair; by default all
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "PART")]
+    pub part: Option<BenchCratePart>,
     /// Kind of building that push-pull measures: pull, push or push-by-number; by default all
     #[arg(long, value_enum, hide_possible_values = true, value_name = "KIND")]
     pub building: Option<BenchBuilding>,
     /// Events of memory
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub events: u64,
-    /// What a process of level2 does while there is nothing to do: spin, yield or park
+    /// What a process of level2, ros or crate does while there is nothing to do: spin, yield or park
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]
     pub idle: BenchIdle,
     /// The program that reference is compared with: PROGRAM SOURCES FRAGMENT_BYTES SECONDS BATCH EVENTS_HELD prints JSON
@@ -199,6 +202,35 @@ impl BenchSource {
             Self::SendMany => "send-many",
             Self::Generator => "generator",
             Self::Slices => "slices",
+        }
+    }
+}
+
+/// What of a read-out crate is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchCratePart {
+    /// One ROB in one process
+    Rob,
+    /// Messages of the TRG to ROBs and EBIF
+    Control,
+    /// The EBIF locates the fragments of an event
+    Locate,
+    /// The crate with SFI, event handler and SFO
+    Pair,
+}
+
+impl BenchCratePart {
+    /// All parts.
+    pub const ALL: [Self; 4] = [Self::Rob, Self::Control, Self::Locate, Self::Pair];
+
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rob => "rob",
+            Self::Control => "control",
+            Self::Locate => "locate",
+            Self::Pair => "pair",
         }
     }
 }
@@ -485,6 +517,7 @@ Examples:
   weir bench event-builder --only reference --json    to compare the bare machine with another
   weir bench level2 --idle spin --json
   weir bench filter --python ./venv/bin/python
+  weir bench crate --part pair                        a read-out crate and what it feeds, in processes
   weir bench links --prefix $HOME/weir                sources in C and Python, built with what is installed there
   weir bench reference --against ./evb                another program that builds events with bare sockets
   weir bench prediction --json                        within 15 %? Ends with 1 if not; takes 45 s

@@ -22,6 +22,7 @@ mod paired;
 mod points;
 mod prediction;
 mod push_pull;
+mod readout_crate;
 mod reference;
 mod ring;
 mod ros;
@@ -89,6 +90,7 @@ pub fn bench(args: &BenchArgs) -> Exit {
         "simulation" => {
             simulation::measure(args).map(|found| (to_json(&found), found.to_text_as(["simulator", "queue"])))
         }
+        "crate" => readout_crate::measure(args).map(|found| (to_json(&found), found.to_text())),
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
         _ => {
             terminal::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
@@ -265,6 +267,7 @@ memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
 simulation     inputs of components in a second of processor time, of the full-size event builder; the event queue alone
+crate          a read-out crate of DAQ1999: one ROB, control messages, locating by an EBIF, the crate with SFI, event handler and SFO
 filter         small events through one processing task, in Python and in Rust
 reference      the bare machine of event building over TCP, beside another program that does the same; 1 if they differ by more than 10 %
 start          the start and the stop of examples/full-size.toml in 261 processes, beside as many bare ones

@@ -28,6 +28,8 @@ pub(crate) enum Unit {
     Input,
     /// Of one source and one event.
     Fragment,
+    /// Of control: no data.
+    Message,
     /// That is started.
     Process,
 }
@@ -236,6 +238,7 @@ impl Unit {
             Self::Frame => "frame",
             Self::Input => "input",
             Self::Fragment => "fragment",
+            Self::Message => "message",
             Self::Process => "process",
         }
     }
