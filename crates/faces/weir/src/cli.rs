@@ -592,11 +592,11 @@ applications and the service; the second one ends the run at once.";
 
 const HOST_EXAMPLES: &str = "\
 Examples:
-  openssl rand -hex 32 > /etc/weir/farm.key; chmod 600 /etc/weir/farm.key     the same on all hosts
+  (umask 077; openssl rand -hex 32 > /etc/weir/farm.key)     the same on all hosts
   weir host --listen 10.0.0.11:7350
 
 A host with launcher = \"service\" is called there. examples/hosts has a unit for systemd and a manifest for Kubernetes.
-Whoever knows the key may start applications of Weir as the user of the service, and nothing else.";
+Whoever knows the key may run any program as the user of the service, as a configuration names programs.";
 
 /// Where the key of a farm is unless somebody says so.
 const FARM_KEY: &str = "/etc/weir/farm.key";

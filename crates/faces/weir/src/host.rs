@@ -14,11 +14,9 @@ pub(crate) fn serve(args: &HostArgs) -> Exit {
             return Exit::Wrong;
         }
     };
-    let service = HostService::listen(args.listen, key);
-    let address = service.as_ref().ok().and_then(|service| service.address().ok());
-    match service {
+    match HostService::listen(args.listen, key) {
         Ok(service) => {
-            complain(&format!("weir host: listens at {}", address.unwrap_or(args.listen)));
+            complain(&format!("weir host: listens at {}", service.address().unwrap_or(args.listen)));
             service.serve(|words| complain(&format!("weir host: {words}")))
         }
         Err(error) => {
@@ -30,9 +28,14 @@ pub(crate) fn serve(args: &HostArgs) -> Exit {
 
 /// Waits until the agent has ended that it asked for.
 pub(crate) fn call_for_agent(args: &CallArgs) -> Exit {
-    let called = FarmKey::read(&args.key).map_err(|error| error.to_string());
-    let called = called.and_then(|key| call(&args.address, &key, &args.arguments).map_err(|error| error.to_string()));
-    match called {
+    let key = match FarmKey::read(&args.key) {
+        Ok(key) => key,
+        Err(error) => {
+            complain(&format!("weir call: {error}"));
+            return Exit::Wrong;
+        }
+    };
+    match call(&args.address, &key, &args.arguments) {
         Ok(0) => Exit::Well,
         Ok(1) => Exit::Wrong,
         Ok(_) => Exit::NotStarted,

@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, Timespec, poll};
-use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout,
+};
 use transport::clock;
 use transport::error::OsError;
 use transport::random::random;
@@ -72,6 +74,7 @@ fn reach(address: &str) -> io::Result<TcpStream> {
                 set_tcp_keepidle(&stream, KEEP_ALIVE)?;
                 set_tcp_keepintvl(&stream, KEEP_ALIVE)?;
                 set_tcp_keepcnt(&stream, KEEP_ALIVE_COUNT)?;
+                set_tcp_user_timeout(&stream, UNTAKEN_MS)?;
                 return Ok(stream);
             }
             Err(error) => last = error,
@@ -84,7 +87,7 @@ fn reach(address: &str) -> io::Result<TcpStream> {
 fn with_port(address: &str) -> String {
     if let Ok(ip) = address.parse::<IpAddr>() {
         SocketAddr::new(ip, PORT).to_string()
-    } else if address.contains(':') {
+    } else if address.contains(':') && !address.ends_with(']') {
         address.to_owned()
     } else {
         format!("{address}:{PORT}")
@@ -112,7 +115,7 @@ pub(crate) fn turn(peer: &mut Peer, wait: Option<Duration>) -> (Vec<Heard>, Resu
     if let Err(gone) = peer.flush() {
         return (Vec::new(), Err(gone));
     }
-    let wait = wait.map(|wait| Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) });
+    let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
     // A signal that comes is none that is waited for.
     let _ = poll(&mut [PollFd::from_borrowed_fd(peer.as_fd(), peer.awaits())], wait.as_ref());
     peer.hear()
@@ -131,6 +134,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const TICK: Duration = Duration::from_millis(20);
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_COUNT: u32 = 3;
+/// What was sent is taken within that time.
+const UNTAKEN_MS: u32 = 8_000;
 
 #[cfg(test)]
 mod tests {
@@ -145,6 +150,7 @@ mod tests {
             ("daq-2:80", "daq-2:80"),
             ("fe80::1", "[fe80::1]:7350"),
             ("[fe80::1]:2", "[fe80::1]:2"),
+            ("[fe80::1]", "[fe80::1]:7350"),
         ] {
             assert_eq!(with_port(address), with);
         }

@@ -1,13 +1,15 @@
 //! The key of a farm: who has it may start applications on its hosts.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use base::ids::{Incarnation, NodeId};
 use membership::challenge::Member;
 use membership::run_secret::RunSecret;
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 
 /// What `weir host` and those who call it know, and nobody else.
 #[derive(Clone, Debug)]
@@ -19,8 +21,11 @@ pub struct FarmKey(RunSecret);
 pub enum FarmKeyError {
     #[error("the key of the farm, {}: {cause}", path.display())]
     File { path: PathBuf, cause: io::Error },
-    #[error("the key of the farm, {}: others can read it: expected the mode 600, as of `chmod 600`, found {mode:o}", path.display())]
-    Open { path: PathBuf, mode: u32 },
+    #[error(
+        "the key of the farm, {}: others can read it: expected a file of this user with the mode 600, found the mode {mode:o} and the owner {owner}",
+        path.display()
+    )]
+    Open { path: PathBuf, mode: u32, owner: u32 },
     #[error("the key of the farm, {}: expected {KEY_MIN} characters or more, as of `openssl rand -hex 32`, found {found}", path.display())]
     Short { path: PathBuf, found: usize },
 }
@@ -32,16 +37,25 @@ impl FarmKey {
     /// The file cannot be read, or others can read it, or it holds too little.
     pub fn read(path: &Path) -> Result<Self, FarmKeyError> {
         let failed = |cause| FarmKeyError::File { path: path.to_owned(), cause };
-        let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(FarmKeyError::Open { path: path.to_owned(), mode });
+        // Nobody waits for a writer of a pipe.
+        let options = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
+        let file = options.map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        let (mode, owner) = (about.mode() & 0o777, about.uid());
+        if mode & 0o077 != 0 || ![0, geteuid().as_raw()].contains(&owner) {
+            return Err(FarmKeyError::Open { path: path.to_owned(), mode, owner });
         }
-        let text = fs::read_to_string(path).map_err(failed)?;
+        let mut text = String::new();
+        file.take(KEY_FILE_MAX).read_to_string(&mut text).map_err(failed)?;
         let key = text.trim();
         if key.len() < KEY_MIN {
             return Err(FarmKeyError::Short { path: path.to_owned(), found: key.len() });
         }
-        Ok(Self(RunSecret::new(key, b"hosts of a farm ")))
+        Ok(Self::of(key))
+    }
+
+    pub(crate) fn of(text: &str) -> Self {
+        Self(RunSecret::new(text, b"hosts of a farm "))
     }
 
     pub(crate) fn secret(&self) -> &RunSecret {
@@ -54,9 +68,11 @@ pub(crate) const CALLER: Member = (NodeId(1), Incarnation::FIRST);
 /// Who is called.
 pub(crate) const SERVICE: Member = (NodeId(0), Incarnation::FIRST);
 const KEY_MIN: usize = 32;
+const KEY_FILE_MAX: u64 = 4096;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use testkit::TempDir;
@@ -74,7 +90,7 @@ mod tests {
         };
         let key = "0123456789abcdef0123456789abcdef\n";
         assert_eq!(read(key, 0o600).unwrap().secret(), read(key.trim(), 0o400).unwrap().secret());
-        assert!(read(key, 0o640).unwrap_err().contains("found 640"));
+        assert!(read(key, 0o640).unwrap_err().contains("found the mode 640"));
         assert!(read(&key[2..], 0o600).unwrap_err().contains("found 30"));
         let absent = FarmKey::read(&directory.join("absent")).unwrap_err().to_string();
         assert!(absent.contains("absent: No such file"), "{absent}");

@@ -1,21 +1,23 @@
 //! `weir host`: stays on a host, and starts its agent for whoever knows the key of the farm.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use transport::clock;
-use transport::error::OsError;
 use transport::random::random;
 
 use crate::call::{BETWEEN, COMPLAINED, ENDED, PATIENCE, TICK, in_time, turn};
 use crate::farm_key::{FarmKey, SERVICE};
+use crate::introduction::LEN_OF_AGENT;
 use crate::peer::{Gone, Heard, Peer};
 use crate::process::describe;
 
@@ -57,23 +59,21 @@ impl HostService {
 
     /// Serves for ever, and tells who called for what. Each call has a thread.
     pub fn serve(self, tell: impl Fn(&str) + Clone + Send + 'static) -> ! {
-        let calls = Arc::new(());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let mut strangers = VecDeque::new();
         loop {
             let Ok((stream, from)) = self.listener.accept() else {
                 // No descriptor is free, or the caller is gone already.
                 pause();
                 continue;
             };
-            if Arc::strong_count(&calls) > CALLS_MAX {
-                tell(&format!("{from}: refused, as {CALLS_MAX} calls are on"));
-                continue;
-            }
-            let (key, program, tell_it, call) =
-                (self.key.clone(), self.program.clone(), tell.clone(), Arc::clone(&calls));
+            let has_met = Arc::new(AtomicBool::new(false));
+            admit(&mut strangers, &stream, &has_met);
+            let (key, program, calls, tell_it) = (self.key.clone(), self.program.clone(), calls.clone(), tell.clone());
             let answer = move || {
-                let how = answer(stream, &key, &program, |words| tell_it(&format!("{from}: {words}")));
-                tell_it(&format!("{from}: {}", how.unwrap_or_else(|error| format!("refused: {error}"))));
-                drop(call);
+                let told = |words: &str| tell_it(&format!("{from}: {words}"));
+                told(&answer(stream, &key, &program, (&has_met, &calls), told));
+                has_met.store(true, Ordering::Relaxed);
             };
             if let Err(error) = thread::Builder::new().name("call".into()).spawn(answer) {
                 // Its stream went with the closure, so the caller is told.
@@ -84,50 +84,106 @@ impl HostService {
     }
 }
 
+/// Those who have proved nothing, the oldest first, and whether they have since.
+type Strangers = VecDeque<(TcpStream, Arc<AtomicBool>)>;
+
+/// Whoever is too much among those that have proved nothing is the oldest of them.
+fn admit(strangers: &mut Strangers, stream: &TcpStream, has_met: &Arc<AtomicBool>) {
+    strangers.retain(|(_, has_met)| !has_met.load(Ordering::Relaxed));
+    if strangers.len() >= STRANGERS_MAX
+        && let Some((oldest, _)) = strangers.pop_front()
+    {
+        // It may be gone already.
+        let _ = oldest.shutdown(Shutdown::Both);
+    }
+    // One that cannot be shown out goes by its time.
+    strangers.extend(stream.try_clone().ok().map(|stream| (stream, Arc::clone(has_met))));
+}
+
 #[derive(Debug, thiserror::Error)]
 enum NotAnswered {
-    #[error(transparent)]
+    #[error("it does not prove that it knows the key of the farm: {0}")]
     Gone(#[from] Gone),
     #[error("it asks for something else than an agent")]
     Other,
+    #[error("{CALLS_MAX} agents run here, which is the most")]
+    Full,
     #[error("the agent cannot be started: {0}")]
     NotStarted(#[from] io::Error),
-    #[error(transparent)]
-    Os(#[from] OsError),
 }
 
-/// How the agent has ended that somebody asked for.
-fn answer(stream: TcpStream, key: &FarmKey, program: &Path, tell: impl Fn(&str)) -> Result<String, NotAnswered> {
-    let mut peer = Peer::accepted(stream, (key.secret(), SERVICE), random()?)?;
-    let (arguments, introduction) = asked(&mut peer)?;
-    let mut child = Command::new(program)
-        .args(&arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
-    tell(&format!("process {} is weir {}", child.id(), arguments.join(" ")));
-    // A child that is gone already is found when it is reaped.
-    let _ = child.stdin.take().expect("its input is a pipe").write_all(&introduction);
-    let complaints = complaints(child.stderr.take().expect("its complaints go to a pipe"));
-    Ok(attend(child, &complaints, peer))
+/// One of the calls of a host.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(calls: &'a AtomicUsize) -> Result<Self, NotAnswered> {
+        let place = Self(calls);
+        if calls.fetch_add(1, Ordering::Relaxed) < CALLS_MAX { Ok(place) } else { Err(NotAnswered::Full) }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What became of a call.
+fn answer(
+    stream: TcpStream,
+    key: &FarmKey,
+    program: &Path,
+    (has_met, calls): (&AtomicBool, &AtomicUsize),
+    tell: impl Fn(&str),
+) -> String {
+    let nonce = match random() {
+        Ok(nonce) => nonce,
+        Err(error) => return format!("refused: {error}"),
+    };
+    let mut peer = match Peer::accepted(stream, (key.secret(), SERVICE), nonce) {
+        Ok(peer) => peer,
+        Err(gone) => return format!("refused: {gone}"),
+    };
+    let started = asked(&mut peer, has_met).and_then(|(arguments, introduction)| {
+        let place = Place::take(calls)?;
+        let child = start(program, &arguments, &introduction)?;
+        tell(&format!("process {} is weir {arguments:?}", child.id()));
+        Ok((child, place))
+    });
+    match started {
+        Ok((child, _place)) => attend(child, peer),
+        Err(error) => {
+            if !peer.is_stranger() {
+                let mut peer = Some(peer);
+                say(&mut peer, COMPLAINED, format!("weir host: {error}\n").as_bytes());
+                take_leave(peer, REFUSED);
+            }
+            format!("refused: {error}")
+        }
+    }
 }
 
 /// The arguments of an agent, and what goes to its standard input.
-fn asked(peer: &mut Peer) -> Result<(Vec<String>, Vec<u8>), NotAnswered> {
+fn asked(peer: &mut Peer, has_met: &AtomicBool) -> Result<(Vec<String>, Vec<u8>), NotAnswered> {
     let (until, mut frames) = (clock::now() + PATIENCE, Vec::new());
     loop {
         let (heard, result) = turn(peer, Some(TICK));
-        frames.extend(heard.into_iter().filter_map(|heard| match heard {
-            Heard::Frame(frame) => Some(frame),
-            Heard::Met(_) => None,
-        }));
-        if let [arguments, introduction] = &frames[..] {
-            let arguments = core::str::from_utf8(arguments).map_err(|_| NotAnswered::Other)?;
-            let arguments: Vec<String> = arguments.split(BETWEEN).map(str::to_owned).collect();
-            let introduction = peer.confided(introduction)?;
-            return if is_agent(&arguments) { Ok((arguments, introduction)) } else { Err(NotAnswered::Other) };
+        for heard in heard {
+            match heard {
+                Heard::Met(_) => has_met.store(true, Ordering::Relaxed),
+                Heard::Frame(frame) => frames.push(frame),
+            }
+        }
+        match &frames[..] {
+            [] | [_] => {}
+            [arguments, introduction] => {
+                let introduction = peer.confided(introduction)?;
+                let arguments = core::str::from_utf8(arguments).map_err(|_| NotAnswered::Other)?;
+                let arguments: Vec<String> = arguments.split(BETWEEN).map(str::to_owned).collect();
+                let is_right = is_agent(&arguments) && introduction.len() == LEN_OF_AGENT;
+                return if is_right { Ok((arguments, introduction)) } else { Err(NotAnswered::Other) };
+            }
+            _ => return Err(NotAnswered::Other),
         }
         result?;
         in_time(until)?;
@@ -141,25 +197,41 @@ fn is_agent(arguments: &[String]) -> bool {
     agent == "agent" && rest.len() == 8 && names == ["--host", "--join", "--at", "--directory"]
 }
 
+fn start(program: &Path, arguments: &[String], introduction: &[u8]) -> io::Result<Child> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    // The pipe has room for it. A child that is gone already is found when it is reaped.
+    let _ = child.stdin.take().expect("its input is a pipe").write_all(introduction);
+    Ok(child)
+}
+
 /// What a process complains of, while it does.
 fn complaints(mut from: ChildStderr) -> Receiver<Vec<u8>> {
     let (said, heard) = sync_channel(COMPLAINTS_MAX);
-    // Without a thread nobody hears them, and the agent runs all the same.
+    // Without a thread nobody hears them.
     let _ = thread::Builder::new().name("complaints".into()).spawn(move || {
         let mut bytes = [0; 4096];
         while let Ok(len @ 1..) = from.read(&mut bytes) {
-            // It goes on taking them when nobody wants to hear: a full pipe would stop the agent.
-            let _ = said.send(bytes[..len].to_vec());
+            // What nobody takes is left out: a full pipe would stop the agent.
+            let _ = said.try_send(bytes[..len].to_vec());
         }
     });
     heard
 }
 
 /// Tells the caller what the agent complains of, until that has ended. An agent whose caller is gone goes on: it hears run control itself.
-fn attend(mut child: Child, complaints: &Receiver<Vec<u8>>, peer: Peer) -> String {
+fn attend(mut child: Child, peer: Peer) -> String {
+    let complaints = complaints(child.stderr.take().expect("its complaints go to a pipe"));
     let mut peer = Some(peer);
     let status = loop {
-        complaints.try_iter().for_each(|words| say(&mut peer, COMPLAINED, &words));
+        if peer.as_ref().is_none_or(Peer::has_sent_all) {
+            complaints.try_iter().take(COMPLAINTS_MAX).for_each(|words| say(&mut peer, COMPLAINED, &words));
+        }
         match child.try_wait() {
             Ok(Some(status)) => break Ok(status),
             Ok(None) => {}
@@ -175,21 +247,16 @@ fn attend(mut child: Child, complaints: &Receiver<Vec<u8>>, peer: Peer) -> Strin
         }
     };
     // Its applications may have inherited the pipe, so nobody waits for its end.
-    while let Ok(words) = complaints.recv_timeout(LAST_WORDS) {
+    for _ in 0..COMPLAINTS_MAX {
+        let Ok(words) = complaints.recv_timeout(LAST_WORDS) else { break };
         say(&mut peer, COMPLAINED, &words);
     }
-    let code = status.as_ref().ok().and_then(|status| status.code()).map_or(1, |code| code as u8);
+    let code = status.as_ref().ok().and_then(ExitStatus::code).map_or(1, |code| code as u8);
     let how = status.map_or_else(|error| error.to_string(), describe);
     if code != 0 {
         say(&mut peer, COMPLAINED, format!("weir agent {how}\n").as_bytes());
     }
-    say(&mut peer, ENDED, &[code]);
-    let until = clock::now() + PATIENCE;
-    // The caller ends the connection when it has heard that.
-    while let Some(caller) = &mut peer
-        && turn(caller, Some(TICK)).1.is_ok()
-        && in_time(until).is_ok()
-    {}
+    take_leave(peer, code);
     format!("process {}: {how}", child.id())
 }
 
@@ -201,19 +268,34 @@ fn say(peer: &mut Option<Peer>, what: u8, words: &[u8]) {
     }
 }
 
+/// The caller ends the connection when it has heard the status.
+fn take_leave(mut peer: Option<Peer>, status: u8) {
+    say(&mut peer, ENDED, &[status]);
+    let until = clock::now() + PATIENCE;
+    while let Some(caller) = &mut peer
+        && turn(caller, Some(TICK)).1.is_ok()
+        && in_time(until).is_ok()
+    {}
+}
+
 #[expect(clippy::disallowed_methods, reason = "nothing announces that a descriptor is free")]
 fn pause() {
     thread::sleep(TICK);
 }
 
-/// Far more partitions than a host serves, and strangers beside them.
+/// Far more partitions than a host serves.
 const CALLS_MAX: usize = 64;
+/// Connections without a proof.
+const STRANGERS_MAX: usize = 64;
 const COMPLAINTS_MAX: usize = 64;
 const LAST_WORDS: Duration = Duration::from_millis(100);
+/// The status of a call that is refused.
+const REFUSED: u8 = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::farm_key::CALLER;
 
     #[test]
     fn only_agents_are_started() {
@@ -228,5 +310,67 @@ mod tests {
         ] {
             assert!(!is_agent(&words(line)), "{line}");
         }
+    }
+
+    const ARGUMENTS: &str = "agent --host b --join 127.0.0.1:1 --at 127.0.0.1 --directory /";
+
+    /// A service whose program is not there, and its key.
+    fn service() -> (SocketAddr, FarmKey) {
+        let key = FarmKey::of("a key that the tests alone have");
+        let mut service = HostService::listen("127.0.0.1:0".parse().unwrap(), key.clone()).unwrap();
+        service.program = "/nowhere/weir".into();
+        let address = service.address().unwrap();
+        thread::spawn(move || service.serve(|_| {}));
+        (address, key)
+    }
+
+    /// What somebody is told who knows the key, and says these arguments and confides this.
+    fn told(address: SocketAddr, key: &FarmKey, arguments: &str, confided: &[u8]) -> String {
+        let stream = TcpStream::connect(address).unwrap();
+        let mut peer = Peer::connected(stream, key.secret(), (CALLER, SERVICE), [7; 32]).unwrap();
+        while peer.is_stranger() {
+            turn(&mut peer, Some(TICK)).1.unwrap();
+        }
+        peer.say(arguments.replace(' ', BETWEEN).as_bytes()).and_then(|()| peer.confide(confided)).unwrap();
+        let mut words = String::new();
+        loop {
+            let (heard, result) = turn(&mut peer, None);
+            for heard in heard {
+                let Heard::Frame(frame) = heard else { panic!("met twice") };
+                match frame[0] {
+                    ENDED => return format!("{words}status {}", frame[1]),
+                    _ => words += core::str::from_utf8(&frame[1..]).unwrap(),
+                }
+            }
+            result.unwrap();
+        }
+    }
+
+    #[test]
+    fn who_is_refused_is_told_why() {
+        let (address, key) = service();
+        let right = [0; LEN_OF_AGENT];
+        for (arguments, confided, why) in [
+            ("run quickstart.toml", &right[..], "something else than an agent"),
+            (ARGUMENTS, &right[1..], "something else than an agent"),
+            (ARGUMENTS, &[0; 1 << 19], "something else than an agent"),
+            (ARGUMENTS, &right, "the agent cannot be started: No such file"),
+        ] {
+            let told = told(address, &key, arguments, confided);
+            assert!(told.contains(why) && told.ends_with("status 2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn strangers_keep_nobody_out() {
+        let (address, key) = service();
+        let strangers: Vec<TcpStream> = (0..3 * STRANGERS_MAX).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert!(told(address, &key, ARGUMENTS, &[0; LEN_OF_AGENT]).contains("cannot be started"));
+        for (mut stranger, words) in strangers.into_iter().zip([&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 64]]) {
+            // It was shown out already, or is now.
+            let _ = stranger.write_all(words);
+            let _ = stranger.read_to_end(&mut Vec::new());
+        }
+        assert!(told(address, &key, ARGUMENTS, &[0; LEN_OF_AGENT]).contains("cannot be started"));
     }
 }

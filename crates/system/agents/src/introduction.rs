@@ -95,7 +95,7 @@ impl OfAgent {
     }
 
     pub(crate) fn hear() -> io::Result<Self> {
-        hear().map(|bytes| Self::from_bytes(&bytes))
+        Self::from_bytes(&hear()?).ok_or_else(no_introduction)
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -107,21 +107,22 @@ impl OfAgent {
         [&secret.to_bytes()[..], &of_applications.to_bytes(), &has_links, &links, &node, &life, &lease_us].concat()
     }
 
-    fn from_bytes(bytes: &[u8; LEN_OF_AGENT]) -> Self {
+    /// None if its lease is longer than any.
+    fn from_bytes(bytes: &[u8; LEN_OF_AGENT]) -> Option<Self> {
         let (secret, rest) = bytes.split_first_chunk().expect("a secret comes first");
         let (of_applications, rest) = rest.split_first_chunk().expect("then another one");
         let ([has_links], rest) = rest.split_first_chunk().expect("then whether there is a key of links");
         let (links, rest) = rest.split_first_chunk().expect("then that");
         let (node, rest) = rest.split_first_chunk().expect("then the agent");
         let (life, rest) = rest.split_first_chunk().expect("then its life");
-        let lease_us = rest.first_chunk().copied().expect("then the lease");
-        Self {
+        let lease = Duration::from_micros(u64::from_le_bytes(rest.first_chunk().copied().expect("then the lease")));
+        (lease <= LEASE_MAX).then(|| Self {
             secret: RunSecret::of_bytes(*secret),
             of_applications: RunSecret::of_bytes(*of_applications),
             links: (*has_links != 0).then(|| link::Secret::of_bytes(*links)),
             agent: (NodeId(u16::from_le_bytes(*node)), Incarnation(u32::from_le_bytes(*life))),
-            lease: Duration::from_micros(u64::from_le_bytes(lease_us)),
-        }
+            lease,
+        })
     }
 }
 
@@ -133,15 +134,26 @@ fn hear<const N: usize>() -> io::Result<[u8; N]> {
         input.by_ref().take(N as u64 + 1).read_to_end(&mut bytes)?;
     }
     dup2_stdin(File::open("/dev/null")?)?;
-    bytes.try_into().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it holds no introduction"))
+    bytes.try_into().map_err(|_| no_introduction())
+}
+
+fn no_introduction() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it holds no introduction")
 }
 
 const LEN: usize = 32 + 4 + 2 + 4 + 1 + 32;
-const LEN_OF_AGENT: usize = 32 + 32 + 1 + 32 + 2 + 4 + 8;
+pub(crate) const LEN_OF_AGENT: usize = 32 + 32 + 1 + 32 + 2 + 4 + 8;
+/// Far longer than a configuration allows.
+const LEASE_MAX: Duration = Duration::from_secs(1 << 20);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_bytes_make_a_lease_that_cannot_be() {
+        assert_eq!(OfAgent::from_bytes(&[0xff; LEN_OF_AGENT]), None);
+    }
 
     #[test]
     fn it_is_heard_as_it_is_told() {
@@ -155,7 +167,7 @@ mod tests {
             let (links, agent, lease) = (told.links, (node, life), Duration::from_millis(250));
             let told = OfAgent { secret, of_applications, links, agent, lease };
             let bytes = told.to_bytes();
-            assert_eq!(OfAgent::from_bytes(bytes.as_slice().try_into().unwrap()), told);
+            assert_eq!(OfAgent::from_bytes(bytes.as_slice().try_into().unwrap()), Some(told));
         }
     }
 }

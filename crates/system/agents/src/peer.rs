@@ -1,4 +1,4 @@
-//! A connection between run control and an agent: frames behind a proof.
+//! A connection between run control and an agent, or `weir host` and its caller: frames behind a proof.
 //!
 //! A frame is its length in 32 bits, its bytes, and behind the proof a tag. Orders and words have a queue with a bound; who does
 //! not take them loses the connection. What is only to be seen goes out when nothing waits, or not at all.
@@ -23,7 +23,7 @@ pub(crate) struct Peer {
 
 enum Stage {
     Proving(Box<Handshake>),
-    Proven { to_peer: Seal, from_peer: Seal },
+    Proven { to_peer: Seal, from_peer: Seal, has_confided: bool },
 }
 
 /// What came.
@@ -99,7 +99,10 @@ impl Peer {
 
     /// Says this so that the other alone can read it. Once for each connection.
     pub(crate) fn confide(&mut self, bytes: &[u8]) -> Result<(), Gone> {
-        let Stage::Proven { to_peer, .. } = &self.stage else { return Err(Unproven::OutOfTurn.into()) };
+        let Stage::Proven { to_peer, has_confided, .. } = &mut self.stage else {
+            return Err(Unproven::OutOfTurn.into());
+        };
+        assert!(!core::mem::replace(has_confided, true), "its key hides one message");
         let (hidden, tag) = cover(to_peer).encrypt(bytes, &[]);
         self.say(&[&hidden[..], &tag].concat())
     }
@@ -109,6 +112,11 @@ impl Peer {
         let Stage::Proven { from_peer, .. } = &self.stage else { return Err(Unproven::OutOfTurn.into()) };
         let (hidden, tag) = frame.split_last_chunk::<COVER_TAG_LEN>().ok_or(Forged)?;
         cover(from_peer).decrypt(hidden, tag, &[]).map_err(|_| Forged.into())
+    }
+
+    /// Whether the kernel has all that was said.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.output.is_empty()
     }
 
     /// Says this if nothing waits to go out; whether it does.
@@ -202,7 +210,7 @@ impl Peer {
         };
         say.into_iter().try_for_each(|bytes| self.queue(&bytes, &[]))?;
         Ok(met.map(|Met { peer, to_peer, from_peer }| {
-            self.stage = Stage::Proven { to_peer, from_peer };
+            self.stage = Stage::Proven { to_peer, from_peer, has_confided: false };
             Heard::Met(peer)
         }))
     }

@@ -11,6 +11,7 @@ use ring::digest::{SHA256, digest};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{self, ServerConfig};
 
 /// A certificate and its private key.
@@ -38,8 +39,10 @@ impl Identity {
     /// The system gives no random bytes.
     pub fn draw(address: IpAddr, host: &str) -> Result<Self, IdentityError> {
         let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
-        let addresses = loopback.into_iter().chain([address]).map(|address| address.to_string());
-        let names = ["localhost", host].into_iter().filter(|name| !name.is_empty()).map(str::to_owned);
+        let own = Some(address).filter(|address| !address.is_unspecified());
+        let addresses = loopback.into_iter().chain(own).map(|address| address.to_string());
+        let is_name = |name: &&str| !name.is_empty() && name.is_ascii();
+        let names = ["localhost", host].into_iter().filter(is_name).map(str::to_owned);
         let mut parameters = CertificateParams::new(names.chain(addresses).collect::<Vec<_>>())?;
         parameters.distinguished_name = DistinguishedName::new();
         parameters.distinguished_name.push(DnType::CommonName, format!("weir serve on {host}"));
@@ -70,7 +73,7 @@ impl Identity {
     fn of(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Self, IdentityError> {
         let fingerprint = fingerprint(&chain[0]);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let versions = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
         let config = versions.with_no_client_auth().with_single_cert(chain, key)?;
         Ok(Self { acceptor: Arc::new(config).into(), fingerprint })
     }

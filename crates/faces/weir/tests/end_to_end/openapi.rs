@@ -16,7 +16,9 @@ fn the_api_answers_all_requests_as_its_document_says() {
     let mut schemathesis = Command::new(python.with_file_name("schemathesis"));
     schemathesis.args(["run", &format!("http://{}/api/openapi.json", served.address), "--no-color", "--seed", "1"]);
     schemathesis.args(["--header", &format!("Authorization: Bearer {}", served.key), "--max-examples", "10"]);
-    schemathesis.args(["--checks", CHECKS]).args(EXCLUDED.iter().flat_map(|path| ["--exclude-path", path]));
+    schemathesis
+        .args(["--request-timeout", "600", "--checks", CHECKS])
+        .args(EXCLUDED.iter().flat_map(|path| ["--exclude-path", path]));
     // What it remembers goes with the test.
     let told = schemathesis.current_dir(directory).env("HOME", directory).output().unwrap();
     let said = String::from_utf8_lossy(&told.stdout);

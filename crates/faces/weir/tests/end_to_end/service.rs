@@ -131,7 +131,8 @@ fn a_death_between_two_runs_is_told_at_once() {
             served.ctl("anna", &["boot"]);
         }
         served.ctl("anna", &["start", "--events", "100"]);
-        served.until("the run is over", |status| status["last"]["recorded"] == 100);
+        let over = served.until("the run is over", |status| status["last"]["number"] == 1);
+        assert_eq!(over["last"]["state"], "ok", "{over}");
         served.running.signal(Signal::SIGTERM);
         served.end().expect(0);
     }

@@ -1,12 +1,12 @@
 //! Values of the slow control as a source: a channel of a real server of EPICS.
 
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::files::check_all;
-use crate::running::Job;
+use crate::running::{Job, within_deadline};
 use crate::sources::{Installed, ended, spawn};
 
 #[test]
@@ -21,10 +21,12 @@ fn each_slice_has_the_values_of_its_time() {
     let mut server = Command::new(&python);
     server.arg(&script).args(["serve", &address]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let _server = Server(server.spawn().unwrap());
+    // Else the client looks for it seldom.
+    within_deadline("the server listens", || TcpStream::connect((address.as_str(), 5064)).is_ok());
     let at = format!("shm:{}", folder.join("slow").display());
     let configuration = folder.join("slow.toml");
     fs::write(&configuration, CONFIGURATION.replace("shm:slow", &at)).unwrap();
-    let running = Job::of(&configuration).patient().events(300).start();
+    let running = Job::of(&configuration).patient().events(EVENTS).start();
     let mut values = Command::new(&python);
     values.args(["-m", "weir.slow_control", &at, "TEST:VOLTAGE"]).current_dir(folder);
     values.env("PYTHONPATH", installed.prefix.join("lib/weir/python")).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -33,7 +35,7 @@ fn each_slice_has_the_values_of_its_time() {
     let (ended_run, summary) = running.end().expect_ok();
     let values = ended(values);
     assert!(values.status.success(), "{values:?}");
-    assert_eq!(summary.count("recorded"), 300);
+    assert_eq!(summary.count("recorded"), EVENTS);
     check_all(ended_run.output());
     let told = Command::new(&python).arg(script).arg("check").arg(ended_run.output()).output().unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
@@ -50,12 +52,24 @@ impl Drop for Server {
     }
 }
 
+/// Those of eight seconds.
+const EVENTS: u64 = 800;
 const CONFIGURATION: &str = r#"
-partition.name = "slow"
-level1 = { source = "time", slice = "10 ms", grace = "60 s" }
-ros.count = 1
-source = [{ name = "slow", at = "shm:slow", size_max = "4 kB" }]
-dfm = {}
-sfi.count = 1
-sfo.count = 1
+[partition]
+name = "slow"
+[level1]
+source = "time"
+slice = "10 ms"
+grace = "60 s"
+[ros]
+count = 1
+[[source]]
+name = "slow"
+at = "shm:slow"
+size_max = "4 kB"
+[dfm]
+[sfi]
+count = 1
+[sfo]
+count = 1
 "#;

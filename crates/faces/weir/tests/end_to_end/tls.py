@@ -58,4 +58,7 @@ for origin, shown, status in (
 # Who does not encrypt learns nothing.
 with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
     plain.sendall(b"GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    assert b"HTTP" not in plain.recv(1024), "nothing is said in the clear"
+    try:
+        assert b"HTTP" not in plain.recv(1024), "nothing is said in the clear"
+    except ConnectionResetError:
+        pass

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -46,6 +47,7 @@ async fn welcome_at_most(most: usize, listener: TcpListener, acceptor: Option<Tl
 
 async fn talk(stream: TcpStream, acceptor: Option<TlsAcceptor>, router: Router) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    set_tcp_user_timeout(&stream, SILENCE_MAX.as_millis() as u32)?;
     match acceptor {
         Some(acceptor) => answer(in_time(acceptor.accept(stream)).await??, router).await,
         None => answer(stream, router).await,
@@ -77,7 +79,7 @@ async fn in_time<T>(what: impl Future<Output = T>) -> io::Result<T> {
 }
 
 const CONNECTIONS_MAX: usize = 512;
-/// For a handshake, the head of a request, and its body.
+/// For a handshake, the head of a request, its body, and what a peer has to take.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// As many histograms of a task, with as many bins, as are kept. All else has closer limits.
 pub(super) const BODY_MAX: usize = 16 << 20;

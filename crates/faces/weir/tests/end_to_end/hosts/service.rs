@@ -95,7 +95,8 @@ fn the_unit_of_systemd_is_valid() {
     let Ok(said) = Command::new("systemd-analyze").arg("verify").arg(&path).output() else {
         return testkit::skip("service::the_unit_of_systemd_is_valid", "no systemd-analyze (package systemd)");
     };
-    assert!(said.status.success(), "{}", text(&said.stderr));
+    // What it does not know it names, and is content.
+    assert!(said.status.success() && !text(&said.stderr).contains("weir-host.service"), "{}", text(&said.stderr));
 }
 
 fn text(bytes: &[u8]) -> String {
