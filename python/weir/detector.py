@@ -225,7 +225,7 @@ class _Loop:
         if now < self._ask_at:
             return
         self._ask_at = now + _STATUS_EVERY
-        says = str(self._call("status") or "")
+        says = str(self._call("status") or "")[:1000]
         if says and says != self._said:
             self._link.report(says)
             self._said = says

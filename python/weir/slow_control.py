@@ -11,8 +11,8 @@ From elsewhere, values come by :meth:`Values.put`, from any thread::
     weir.source(values).run("shm:slow", "slow")
 
 A chunk has all values as JSON: ``{"NAME": {"value": 21.3, "time": 1790000000.5, "severity": 0}}``, with the time that the device says, in seconds
-since 1970. One is sent when a value changes, and one each second. It holds for two, so that each event or slice of the time has one. The
-clock is that of the host, in ns since 1970.
+since 1970. One is sent each second, and when values have changed, at most five times a second. It holds for two seconds, so that each event or slice has
+one: of several the last one counts. The clock is that of the host, in ns since 1970.
 """
 
 from __future__ import annotations
@@ -36,15 +36,23 @@ class Values:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: dict[str, dict[str, Any]] = {}
+        # By name: what is said of it, as JSON, and whether it is known.
+        self._values: dict[str, tuple[str, bool]] = {}
         self._has_changed = True
+        # Steps of the clock do not reach the run: the time of the host at the beginning, and from then on what has passed.
+        self._ahead = time.time_ns() - time.monotonic_ns()
         self._sent = 0
+        self._without_room = 0
 
     def put(self, name: str, value: Any, at: float | None = None, severity: int = 0) -> None:
-        """Says what has this value now, and ``at`` which time (seconds since 1970). A severity above 0 is an alarm of the device."""
-        said = {"value": _plain(value), "time": time.time() if at is None else at, "severity": severity}
+        """Says what has this value now, and ``at`` which time (seconds since 1970). A severity above 0 is an alarm of the device.
+
+        Numbers, texts and lists of them are values; what is no number is ``None``. Others raise ``TypeError``.
+        """
+        said = {"value": _plain(value), "time": time.time() if at is None else _plain(at), "severity": severity}
+        text = json.dumps(said, separators=(",", ":"), allow_nan=False)
         with self._lock:
-            self._values[name] = said
+            self._values[name] = (text, severity < INVALID)
             self._has_changed = True
 
     def lose(self, name: str) -> None:
@@ -52,25 +60,40 @@ class Values:
         self.put(name, None, severity=INVALID)
 
     def start(self, run: int) -> None:
-        self._has_changed = True
+        self._sent = 0
 
     def read(self, slot: Bytes) -> Reading | Passed:
-        # A clock that is set back stands still for the others.
-        now = max(time.time_ns(), self._sent)
+        now = self._ahead + time.monotonic_ns()
         with self._lock:
-            is_due = now >= self._sent + (PAUSE_NS if self._has_changed else HOLDS_NS)
+            is_due = now >= self._sent + (PAUSE_NS if self._has_changed else RENEWED_NS)
             if not is_due:
                 return Passed(now)
-            payload = json.dumps(self._values, separators=(",", ":")).encode()
+            payload = self._payload(len(slot))
             self._has_changed = False
         self._sent = now
-        return Reading(None, payload, (now, now + 2 * HOLDS_NS))
+        return Reading(None, payload, (now, now + HOLDS_NS))
+
+    def _payload(self, size_max: int) -> bytes:
+        """All values, as far as there is room."""
+        pairs, length = [], 2
+        for name, (text, _) in self._values.items():
+            pair = f"{json.dumps(name)}:{text}".encode()
+            length += len(pair) + 1
+            if length <= size_max:
+                pairs.append(pair)
+        self._without_room = len(self._values) - len(pairs)
+        return b"{" + b",".join(pairs) + b"}"
 
     def status(self) -> str:
         with self._lock:
-            lost = sorted(name for name, said in self._values.items() if said["severity"] >= INVALID)
-            count = len(self._values)
-        return f"{count} values" + (f", without {', '.join(lost)}" if lost else "")
+            lost = sorted(name for name, (_, is_known) in self._values.items() if not is_known)
+            said = f"{len(self._values)} values"
+        if lost:
+            further = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+            said += f", not known: {', '.join(name[:100] for name in lost[:NAMED])}{further}"
+        if self._without_room:
+            said += f", no room for {self._without_room}: size_max of the source is too small"
+        return said
 
 
 def follow_epics(values: Values, names: list[str]) -> Any:
@@ -136,8 +159,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 #: The severity of a value that nobody says, as EPICS has it.
 INVALID = 3
-#: A chunk comes once in so long, though no value changes. It holds twice as long: so there is always one.
-HOLDS_NS = 1_000_000_000
+#: A chunk comes once in so long, though no value changes.
+RENEWED_NS = 1_000_000_000
+#: So long it holds: so there is always one.
+HOLDS_NS = 2 * RENEWED_NS
+# So many values that are not known are named.
+NAMED = 8
 # Between two chunks: with the usual `source.chunks` none of those that hold is cut off.
 PAUSE_NS = 200_000_000
 

@@ -306,6 +306,17 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_says_little_touches_little_of_its_page() {
+        let mut fixture = Fixture::new(1);
+        let mut places = std::collections::BTreeSet::new();
+        for seed in 0..100 {
+            fixture.write(&frame(20, seed));
+            places.extend(fixture.frames().iter().map(|slice| slice.as_bytes().as_ptr()));
+        }
+        assert_eq!((places.len(), fixture.counters.bytes_moved), (1, 0));
+    }
+
+    #[test]
     fn an_empty_pool_stops_the_stream_until_a_slice_is_dropped() {
         let mut fixture = Fixture::new(1);
         let stream = [frame(200, 1), frame(200, 2)].concat();

@@ -56,7 +56,7 @@ impl Children {
         let place = match wanted.host {
             None => {
                 let Start { program, name, join, introduction, ports, .. } = &wanted;
-                let is_crowded = self.farm.applications > CROWD;
+                let is_crowded = self.entries.len() >= CROWD;
                 let line = Line { name, join, at: None, ports, options: &self.options, is_crowded };
                 Place::Here { process: start(program, &line, introduction)?, ended: None }
             }

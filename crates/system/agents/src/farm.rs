@@ -12,8 +12,6 @@ use crate::introduction::Introduction;
 #[derive(Clone, Debug, Default)]
 pub struct Farm {
     pub(crate) hosts: Vec<Host>,
-    /// How many there are.
-    pub(crate) applications: usize,
     /// Where run control listens for agents.
     pub(crate) listen: Option<IpAddr>,
     /// An agent that is silent for so long is lost.
@@ -43,7 +41,6 @@ impl Farm {
     pub fn of(partition: &Partition) -> Self {
         Self {
             hosts: partition.host.clone(),
-            applications: partition.applications().len(),
             listen: Some(partition.transport.host),
             lease: partition.processes.lease.duration(),
             start_timeout: partition.processes.start_timeout.duration(),

@@ -26,8 +26,11 @@ pub enum FarmKeyError {
         path.display()
     )]
     Open { path: PathBuf, mode: u32, owner: u32 },
-    #[error("the key of the farm, {}: expected {KEY_MIN} characters or more, as of `openssl rand -hex 32`, found {found}", path.display())]
-    Short { path: PathBuf, found: usize },
+    #[error(
+        "the key of the farm, {}: expected {KEY_MIN} to {KEY_MAX} characters, as of `openssl rand -hex 32`, found {found}",
+        path.display()
+    )]
+    Length { path: PathBuf, found: usize },
 }
 
 impl FarmKey {
@@ -46,10 +49,10 @@ impl FarmKey {
             return Err(FarmKeyError::Open { path: path.to_owned(), mode, owner });
         }
         let mut text = String::new();
-        file.take(KEY_FILE_MAX).read_to_string(&mut text).map_err(failed)?;
+        file.take(KEY_MAX as u64 + 1).read_to_string(&mut text).map_err(failed)?;
         let key = text.trim();
-        if key.len() < KEY_MIN {
-            return Err(FarmKeyError::Short { path: path.to_owned(), found: key.len() });
+        if !(KEY_MIN..=KEY_MAX).contains(&key.len()) {
+            return Err(FarmKeyError::Length { path: path.to_owned(), found: key.len() });
         }
         Ok(Self::of(key))
     }
@@ -68,7 +71,7 @@ pub(crate) const CALLER: Member = (NodeId(1), Incarnation::FIRST);
 /// Who is called.
 pub(crate) const SERVICE: Member = (NodeId(0), Incarnation::FIRST);
 const KEY_MIN: usize = 32;
-const KEY_FILE_MAX: u64 = 4096;
+const KEY_MAX: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -92,6 +95,7 @@ mod tests {
         assert_eq!(read(key, 0o600).unwrap().secret(), read(key.trim(), 0o400).unwrap().secret());
         assert!(read(key, 0o640).unwrap_err().contains("found the mode 640"));
         assert!(read(&key[2..], 0o600).unwrap_err().contains("found 30"));
+        assert!(read(&key.trim().repeat(200), 0o600).unwrap_err().contains("found 4097"));
         let absent = FarmKey::read(&directory.join("absent")).unwrap_err().to_string();
         assert!(absent.contains("absent: No such file"), "{absent}");
     }

@@ -22,18 +22,21 @@ pub(crate) struct Line<'a> {
     /// Addresses of its further network ports.
     pub(crate) ports: &'a [IpAddr],
     pub(crate) options: &'a [String],
-    /// So many applications are on its host that huge pages, of which an idle one touches a few, would take the memory of it.
+    /// So many applications are on its host already that huge pages, of which an idle one touches a few, would take the memory of it.
     pub(crate) is_crowded: bool,
 }
 
-/// With more applications a host is crowded.
+/// With so many applications a host is crowded.
 pub(crate) const CROWD: usize = 32;
+
+/// Without them the allocator of a process has the kernel give none to all of it.
+const ALLOWS_HUGE_PAGES: &str = "MIMALLOC_ALLOW_THP";
 
 /// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
 pub(crate) fn start(program: &Path, line: &Line<'_>, introduction: &Introduction) -> io::Result<Child> {
     let mut command = Command::new(program);
-    if line.is_crowded {
-        command.env("MIMALLOC_ALLOW_THP", "0");
+    if line.is_crowded && std::env::var_os(ALLOWS_HUGE_PAGES).is_none() {
+        command.env(ALLOWS_HUGE_PAGES, "0");
     }
     let mut child = command
         .args(["node", "--name", line.name, "--join", line.join])

@@ -220,7 +220,7 @@ impl Bounds {
             (Credit::Passed, Ros, Level1) => window.saturating_mul(2).saturating_add(8),
             // A group has an event at least. What a DFM that has returned says of former lives may be more than what lives: it names all
             // events behind the oldest that is not finished, cleared ones too.
-            (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive + told_together,
+            (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive.saturating_add(told_together),
             // A supervisor gives a unit its share, and a decision gives back what that very life had assigned: a unit does not answer
             // for a life, or a connection, that is over.
             (Credit::Worker, L2sv, L2pu) | (Credit::Worker, L2pu, L2sv) => share,

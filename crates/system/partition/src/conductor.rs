@@ -494,7 +494,7 @@ impl Conductor {
 
     fn say(&mut self, text: &str) {
         if let Some(probe) = &mut self.probe.0 {
-            probe.said(text);
+            if self.wanted.is_some() { probe.said(text) } else { probe.said_between_runs(text) }
         }
         if let Some(news) = self.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
             news.said(text);

@@ -17,6 +17,11 @@ pub trait Probe: Send {
     /// Something that people should read: what an application says, or what run control does, in one line.
     fn said(&mut self, text: &str);
 
+    /// The same, where no run is wanted.
+    fn said_between_runs(&mut self, text: &str) {
+        self.said(text);
+    }
+
     /// Nothing follows, also of a run that did not begin.
     fn over(&mut self) {}
 }

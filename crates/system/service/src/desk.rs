@@ -556,7 +556,7 @@ impl Worker {
             Some(session) => session.boot_again(),
             None => {
                 let run = Run::new(self.desk.0.partition.clone()).place(self.placement.clone());
-                let run = run.observe(Telling(self.desk.clone()));
+                let run = run.observe(Telling(said_between_runs(&self.desk)));
                 self.desk.kept().control = Some(run.control());
                 run.boot().map(|session| self.session = Some(session))
             }
@@ -721,8 +721,7 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
                 // Nobody may listen.
                 let _ = desk.0.shown.send(told);
             }
-            // Told already, as what is said between two runs.
-            News::Said(_) => {}
+            News::Said(text) => desk.tell_all(severity_in_run(&text), text),
             News::Figures(figures) => {
                 recent.add(figures.clone());
                 // What changes at once is told at once; all else once per second.
@@ -749,17 +748,36 @@ fn observe(desk: &Desk, number: Option<u32>, figures: &Figures, recent: &Recent)
     desk.tell(|status| status.run = Some(run));
 }
 
-/// Tells what run control says, in a run and between two.
-struct Telling(Desk);
+/// What is said in a run is worth a look, but for what follows from an order.
+fn severity_in_run(text: &str) -> Severity {
+    if text.starts_with("stopping: ") { Severity::Notice } else { Severity::Warning }
+}
+
+/// Passes on what run control says between two runs. It waits for nobody.
+struct Telling(SyncSender<String>);
 
 impl Probe for Telling {
     fn figures(&mut self, _: &Figures) {}
 
-    /// It is worth a look, but for what follows from an order.
-    fn said(&mut self, text: &str) {
-        let severity = if text.starts_with("stopping: ") { Severity::Notice } else { Severity::Warning };
-        self.0.tell_all(severity, text.to_owned());
+    /// Who follows the run tells that.
+    fn said(&mut self, _: &str) {}
+
+    fn said_between_runs(&mut self, text: &str) {
+        // The state tells too that something is wrong.
+        let _ = self.0.try_send(text.to_owned());
     }
+}
+
+/// Where to say what is to be told between two runs. A thread tells it: the desk may wait for its catalogue.
+fn said_between_runs(desk: &Desk) -> SyncSender<String> {
+    let (said, heard) = sync_channel::<String>(SAID_BETWEEN_MAX);
+    let desk = desk.clone();
+    let telling = move || heard.iter().for_each(|text| desk.tell_all(Severity::Warning, text));
+    if let Err(error) = thread::Builder::new().name("between runs".into()).spawn(telling) {
+        // The closure, and the desk in it, are gone.
+        eprintln!("weir: what is said between two runs is not told: {error}");
+    }
+    said
 }
 
 fn now_ms() -> u64 {
@@ -767,6 +785,8 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// So many lines may wait to be told.
+const SAID_BETWEEN_MAX: usize = 64;
 /// The keys of `[run]` that end a run.
 const LIMITS: [&str; 3] = ["events", "duration", "size"];
 /// So many messages may wait for one who listens.

@@ -1,7 +1,7 @@
 //! What the tables of the selection demand of each other: `[menu]`, `[l2pu]`, `[ef]`, `[pt]`.
 
 use super::{Checker, is_word, word};
-use crate::tables::{EventOrder, FilterPolicy, Level1Source, Preprocessing, Pt, Strategy};
+use crate::tables::{EventOrder, FilterPolicy, L2pu, Level1Source, Preprocessing, Pt, Strategy};
 use crate::units::Interval;
 
 impl Checker<'_> {
@@ -93,6 +93,13 @@ impl Checker<'_> {
 
     fn menu(&mut self) {
         let p = self.partition;
+        if let Some(l2pu) = &p.l2pu
+            && l2pu.strategy != Strategy::Generate
+            && l2pu.asked != L2pu::default().asked
+        {
+            let message = "only the strategy \"generate\" asks for the data of a part".to_owned();
+            self.problem(&["l2pu.asked", "l2pu.strategy"], message);
+        }
         let by_menu = p.l2pu.as_ref().is_some_and(|l2pu| l2pu.strategy == Strategy::Menu);
         if by_menu && p.menu.is_none() {
             let message = "\"menu\" needs the table [menu], which is absent".to_owned();

@@ -401,6 +401,10 @@ fn tables_that_need_others() {
         ["--set dfm.rate: only for dfm.input = \"self\", which is \"level2\"; the key of other triggers is \
              level1.rate",]
     );
+    assert_eq!(
+        overridden_chain(&["l2pu.asked=10 %"]),
+        ["--set l2pu.asked: only the strategy \"generate\" asks for the data of a part"]
+    );
 }
 
 #[test]
