@@ -37,8 +37,8 @@ pub(super) struct Monitor {
     taken: BTreeMap<(NodeId, NodeId), u64>,
     /// Who has rejected events, or was the last that is known to have taken that over.
     rejected: BTreeMap<EventId, NodeId>,
-    /// Events whose fate a filter daemon that lives has told.
-    fates: BTreeMap<EventId, NodeId>,
+    /// Events whose fate a filter daemon that lives has told, and who knows it last.
+    fates: BTreeMap<EventId, (NodeId, NodeId)>,
     /// Events that a DFM that lives took for lost with their builder: its next life may find them.
     lost_built: BTreeMap<EventId, NodeId>,
     /// What may be on its way, and what is: by the life that has sent it, the life that is to take it, and the credit.
@@ -195,10 +195,13 @@ impl Monitor {
             }
             Message::Finished(fates) if self.sfis.contains(&from) => {
                 fates.iter().for_each(|finish| self.serves(from, finish.event));
+                for finish in fates {
+                    self.fates.entry(finish.event).and_modify(|(_, knows)| *knows = to);
+                }
                 self.rejects(from, fates);
             }
             Message::Finished(fates) => {
-                self.fates.extend(fates.iter().map(|finish| (finish.event, from)));
+                self.fates.extend(fates.iter().map(|finish| (finish.event, (from, to))));
                 self.rejects(from, fates);
             }
             Message::Held(holdings) if self.sfis.contains(&from) => {
@@ -258,7 +261,9 @@ impl Monitor {
     pub(super) fn died(&mut self, node: NodeId) {
         self.busy.retain(|(from, _, to)| *from != node && *to != node);
         self.served.retain(|_, sfi| *sfi != node);
-        self.fates.retain(|_, efd| *efd != node);
+        // A builder that dies takes along what it has not passed on: the event is built once more.
+        let is_builder = self.sfis.contains(&node);
+        self.fates.retain(|_, (efd, knows)| *efd != node && !(is_builder && *knows == node));
         self.lost_built.retain(|_, dfm| *dfm != node);
         // What it had said may not have been taken by anybody.
         self.rejected.retain(|_, who| *who != node);
