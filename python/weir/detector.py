@@ -84,16 +84,14 @@ class Source:
 
     def main(self, arguments: list[str] | None = None) -> None:
         """Runs it as the command line says; ends the program with a message if that fails."""
-        parser = argparse.ArgumentParser(description=self.__doc__)
-        parser.add_argument("at", help='where the partition listens, such as "shm:telescope" or "tcp://127.0.0.1:7101"')
-        parser.add_argument("--name", help="name of the source in the configuration; by default that of shm:NAME")
-        parser.add_argument("--key-file", help="file with the key of the partition")
-        parser.add_argument("--patience", type=float, default=60.0, help="how long to wait for the partition, in seconds")
-        parser.add_argument("--deadline", type=float, default=5.0, help="how long the partition may wait for it, in seconds")
+        parser = options(self.__doc__)
         parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the source")
         given = parser.parse_args(arguments)
+        self.run_as(given, dict(pair.partition("=")[::2] for pair in given.set))
+
+    def run_as(self, given: argparse.Namespace, settings: Mapping[str, str] | None = None) -> None:
+        """Runs it as :func:`options` were given; ends the program with a message if that fails."""
         name = given.name or given.at.removeprefix("shm:").rsplit("/", 1)[-1].removesuffix(".sock")
-        settings = dict(pair.partition("=")[::2] for pair in given.set)
         waits = {"patience": given.patience, "deadline": given.deadline}
         try:
             self.run(given.at, name, key_file=given.key_file, settings=settings, **waits)
@@ -101,6 +99,17 @@ class Source:
             sys.exit(f"{name}: {error}")
         except KeyboardInterrupt:
             sys.exit(128 + signal.SIGINT)
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """The command line that programs of sources have in common."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("at", help='where the partition listens, such as "shm:telescope" or "tcp://127.0.0.1:7101"')
+    parser.add_argument("--name", help="name of the source in the configuration; by default that of shm:NAME")
+    parser.add_argument("--key-file", help="file with the key of the partition")
+    parser.add_argument("--patience", type=float, default=60.0, help="how long to wait for the partition, in seconds")
+    parser.add_argument("--deadline", type=float, default=5.0, help="how long the partition may wait for it, in seconds")
+    return parser
 
 
 class _Generated:

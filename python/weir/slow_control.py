@@ -17,7 +17,6 @@ one: of several the last one counts. The clock is that of the host, in ns since 
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -25,8 +24,8 @@ import threading
 import time
 from typing import Any
 
-from weir.detector import Passed, Reading, source
-from weir.link import Bytes, LinkError
+from weir.detector import Passed, Reading, options, source
+from weir.link import Bytes
 
 __all__ = ["Values"]
 
@@ -137,22 +136,13 @@ def _plain(value: Any) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python3 -m weir.slow_control", description="Channels of EPICS as a source of a run.")
-    parser.add_argument("at", help='where the partition listens, such as "shm:slow" or "tcp://127.0.0.1:7101"')
+    parser = options("Channels of EPICS as a source of a run.")
     parser.add_argument("channel", nargs="+", help="a channel of EPICS; EPICS_CA_ADDR_LIST says where they are, as always")
-    parser.add_argument("--name", help="name of the source in the configuration; by default that of shm:NAME")
-    parser.add_argument("--key-file", help="file with the key of the partition")
-    parser.add_argument("--patience", type=float, default=60.0, help="how long to wait for the partition, in seconds")
     given = parser.parse_args(arguments)
-    name = given.name or given.at.removeprefix("shm:").rsplit("/", 1)[-1].removesuffix(".sock")
     values = Values()
     following = follow_epics(values, given.channel)
     try:
-        source(values).run(given.at, name, key_file=given.key_file, patience=given.patience)
-    except LinkError as error:
-        sys.exit(f"{name}: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+        source(values).run_as(given)
     finally:
         del following
 

@@ -89,7 +89,7 @@ fn identity(args: &ServeArgs, host: &str) -> Result<Option<Identity>, IdentityEr
     }
 }
 
-/// What people open; for any address of a host, by the name of the host.
+/// What people open. It names the host where the service listens at any address.
 fn url(address: SocketAddr, host: &str, is_encrypted: bool) -> String {
     let scheme = if is_encrypted { "https" } else { "http" };
     if address.ip().is_unspecified() && !host.is_empty() {

@@ -20,7 +20,7 @@ use transport::random::random;
 
 use crate::introduction::{Introduction, OfAgent};
 use crate::peer::{Gone, Heard, Peer};
-use crate::process::{CROWD, Line, cpu_seconds_of, describe, kill_group, start};
+use crate::process::{Line, cpu_seconds_of, describe, kill_group, start};
 
 /// The agent of a host, as run control has launched it.
 #[derive(Clone, Debug)]
@@ -173,8 +173,7 @@ impl HouseholdDriver for Home {
         let secret = self.secret(*secret).ok_or("its secret does not follow from the one that its agent knows")?;
         let introduction =
             Introduction { secret, run: NO_RUN, node: *node, life: *life, links: self.introduction.links.clone() };
-        let is_crowded = self.children.len() >= CROWD;
-        let line = Line { name, join, at: Some(self.at), ports: &[], options, is_crowded };
+        let line = Line { name, join, at: Some(self.at), ports: &[], options, neighbours: self.children.len() };
         let child = start(&self.program, &line, &introduction);
         let child = child.map_err(|cause| format!("{}: {cause}", self.program.display()))?;
         self.children.insert(*number, child);

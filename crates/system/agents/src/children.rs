@@ -11,7 +11,7 @@ use base::ids::NodeId;
 use crate::farm::{Farm, Start};
 use crate::hub::Hub;
 use crate::introduction::Introduction;
-use crate::process::{CROWD, Line, cpu_seconds_of, describe, kill_group, start};
+use crate::process::{Line, cpu_seconds_of, describe, kill_group, start};
 
 /// The processes of a partition, here or on other hosts. Dropping them ends those that still live.
 pub struct Children {
@@ -56,8 +56,8 @@ impl Children {
         let place = match wanted.host {
             None => {
                 let Start { program, name, join, introduction, ports, .. } = &wanted;
-                let is_crowded = self.entries.len() >= CROWD;
-                let line = Line { name, join, at: None, ports, options: &self.options, is_crowded };
+                let neighbours = self.entries.len();
+                let line = Line { name, join, at: None, ports, options: &self.options, neighbours };
                 Place::Here { process: start(program, &line, introduction)?, ended: None }
             }
             Some(host) => {

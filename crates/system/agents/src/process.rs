@@ -22,12 +22,12 @@ pub(crate) struct Line<'a> {
     /// Addresses of its further network ports.
     pub(crate) ports: &'a [IpAddr],
     pub(crate) options: &'a [String],
-    /// So many applications are on its host already that huge pages, of which an idle one touches a few, would take the memory of it.
-    pub(crate) is_crowded: bool,
+    /// Applications that are on its host already.
+    pub(crate) neighbours: usize,
 }
 
-/// With so many applications a host is crowded.
-pub(crate) const CROWD: usize = 32;
+/// With so many neighbours an application gets no huge pages: an idle one touches a few, and all of them would take the memory of the host.
+const CROWD: usize = 32;
 
 /// Without them the allocator of a process has the kernel give none to all of it.
 const ALLOWS_HUGE_PAGES: &str = "MIMALLOC_ALLOW_THP";
@@ -35,7 +35,7 @@ const ALLOWS_HUGE_PAGES: &str = "MIMALLOC_ALLOW_THP";
 /// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
 pub(crate) fn start(program: &Path, line: &Line<'_>, introduction: &Introduction) -> io::Result<Child> {
     let mut command = Command::new(program);
-    if line.is_crowded && std::env::var_os(ALLOWS_HUGE_PAGES).is_none() {
+    if line.neighbours >= CROWD && std::env::var_os(ALLOWS_HUGE_PAGES).is_none() {
         command.env(ALLOWS_HUGE_PAGES, "0");
     }
     let mut child = command

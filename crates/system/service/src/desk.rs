@@ -771,11 +771,10 @@ impl Probe for Telling {
 /// Where to say what is to be told between two runs. A thread tells it: the desk may wait for its catalogue.
 fn said_between_runs(desk: &Desk) -> SyncSender<String> {
     let (said, heard) = sync_channel::<String>(SAID_BETWEEN_MAX);
-    let desk = desk.clone();
-    let telling = move || heard.iter().for_each(|text| desk.tell_all(Severity::Warning, text));
+    let teller = desk.clone();
+    let telling = move || heard.iter().for_each(|text| teller.tell_all(Severity::Warning, text));
     if let Err(error) = thread::Builder::new().name("between runs".into()).spawn(telling) {
-        // The closure, and the desk in it, are gone.
-        eprintln!("weir: what is said between two runs is not told: {error}");
+        desk.tell_all(Severity::Error, format!("what is said between two runs is not told: {error}"));
     }
     said
 }

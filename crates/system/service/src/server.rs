@@ -31,7 +31,7 @@ use tokio_stream::{Stream, StreamExt};
 use crate::answer::Refused;
 use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
-use crate::identity::{Identity, IdentityError};
+use crate::identity::Identity;
 use crate::key::SessionKey;
 use crate::messages::Message;
 use crate::metrics;
@@ -45,8 +45,8 @@ use crate::whereabouts::{Whereabouts, WhereaboutsError};
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum ServeError {
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
+    #[error("{0} is no loopback address: what is said there has to be encrypted, by a certificate")]
+    NotEncrypted(SocketAddr),
     #[error("nobody can listen on {address}: {cause}")]
     Listen { address: SocketAddr, cause: io::Error },
     #[error("the service has ended: {0}")]
@@ -67,7 +67,7 @@ struct Service {
 /// at a loopback address too. Commands of the same user find it at loopback, and `listening` is told the address.
 ///
 /// # Errors
-/// Nobody can listen there, or commands cannot be told.
+/// Nobody can listen there, commands cannot be told, or others could listen in.
 pub fn serve(
     desk: &Desk,
     key: &SessionKey,
@@ -75,6 +75,9 @@ pub fn serve(
     identity: Option<&Identity>,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
+    if identity.is_none() && !address.ip().is_loopback() {
+        return Err(ServeError::NotEncrypted(address));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
         let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), simulates: Mutex::default() });

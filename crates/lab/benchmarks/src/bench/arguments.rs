@@ -64,7 +64,7 @@ pub struct BenchArgs {
     /// Where the Weir is installed that the sources of links are built with; by default where this program is
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<PathBuf>,
-    /// What of crate is measured: rob, control, locate or pair; by default all
+    /// The part that `crate` measures: rob, control, locate or pair; by default all
     #[arg(long, value_enum, hide_possible_values = true, value_name = "PART")]
     pub part: Option<BenchCratePart>,
     /// Kind of building that push-pull measures: pull, push or push-by-number; by default all
@@ -73,7 +73,7 @@ pub struct BenchArgs {
     /// Events of memory
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub events: u64,
-    /// What a process of level2, ros or crate does while there is nothing to do: spin, yield or park
+    /// How a process of level2, ros or crate waits for work: spin, yield or park
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]
     pub idle: BenchIdle,
     /// The program that reference is compared with: PROGRAM SOURCES FRAGMENT_BYTES SECONDS BATCH EVENTS_HELD prints JSON

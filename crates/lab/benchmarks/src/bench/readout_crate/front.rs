@@ -1,5 +1,4 @@
-//! What stands around a ROB that is measured alone: a TRG that makes up its messages, as in the paper, and an EBIF that asks for what is
-//! accepted.
+//! Stand-ins around a ROB that is measured alone. The TRG makes up its messages, as in the paper. The EBIF asks for accepted events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an EBIF spends on locating the fragments of an event, by the number of ROBs \[DAQ1999 Fig. 9, 21\].
+//! The time in which an EBIF locates the fragments of an event, for 1 to 16 ROBs \[DAQ1999 Fig. 9, 21\].
 //!
 //! The driver of the EBIF is metered while the ROBs, processes of their own, answer it. All is counted from the order to collect an
 //! event until its fragments are together: what the component does with orders and replies, requests and replies on their way
