@@ -105,6 +105,18 @@ fn a_full_link_is_turned_off_alone_and_on_again() {
     assert_eq!(ros.pass([clear(1, 4, &[1, 2, 3], false)]).last(), Some(&order(OTHER, LinkOrder::On)));
 }
 
+/// Between the limits it would wait for clears, and its fragment would be too late for the event.
+#[test]
+fn a_link_that_is_off_is_turned_on_for_a_trigger_that_it_lacks_as_soon_as_there_is_room() {
+    let mut ros = Driver::running();
+    let on = Action::Link { rob: OTHER, order: LinkOrder::On };
+    ros.pass((1..=5).map(|event| fragment(OTHER, event)));
+    assert!(!ros.pass([accept(&[1, 2, 3, 4, 5])]).contains(&on), "it has sent them all");
+    assert!(!ros.pass([accept(&[6])]).contains(&on), "it has no room");
+    assert!(!ros.pass([fragment(LEADER, 1), request(1)]).contains(&on));
+    assert!(ros.pass([clear(1, 2, &[1], false)]).contains(&on), "above the lower limit");
+}
+
 /// The hand-shake of a EUDET TLU: the next trigger comes when this one is issued and every device has been read out.
 #[test]
 fn one_by_one_a_trigger_waits_for_level_1_and_for_all_that_follow() {

@@ -388,9 +388,9 @@ impl Ros {
         self.shake_hands(out);
     }
 
-    /// Busy may have fallen.
+    /// Busy may have fallen, or a source that is off may be missed.
     fn shake_hands(&mut self, out: &mut Outbox) {
-        if self.links.as_ref().is_some_and(|links| links.each.iter().any(|link| link.parameters.one_by_one)) {
+        if self.links.as_ref().is_some_and(|links| links.is_any_off()) {
             self.turn_links_on(out);
         }
     }
@@ -485,11 +485,12 @@ impl Ros {
         let Some(links) = &mut self.links else { return };
         let (oldest, cleared) = (self.valid.oldest(), &self.cleared);
         for rob in 0..links.each.len() {
-            // A leader with a hand-shake is off after each trigger, however much room there is.
+            // A leader with a hand-shake is off after each trigger, however much room there is. Who lacks a trigger holds up its event.
             let LinkParameters { one_by_one, leads, .. } = links.each[rob].parameters;
             let RosParameters { busy_above, busy_below, .. } = self.parameters;
-            let used = self.robs[rob].used();
-            let has_room = used < busy_below || (one_by_one && leads && used <= busy_above);
+            let (used, newest) = (self.robs[rob].used(), self.robs[rob].newest());
+            let is_behind = links.each[rob].timed.is_none() && newest < links.newest_issued;
+            let has_room = used < busy_below || (((one_by_one && leads) || is_behind) && used <= busy_above);
             if links.each[rob].off
                 && has_room
                 && !links.is_hand_shaken(rob, &self.robs, |event| event < oldest || cleared.contains(event))
