@@ -197,7 +197,7 @@ pub enum Action {
 }
 
 /// Names a piece of work in progress; unique within a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
 /// Work that a driver does for a component.

@@ -9,10 +9,8 @@ mod recovery;
 mod remembered;
 mod sources;
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::building::assignment::SfiChooser;
 use crate::building::push_control::PushControl;
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::ending::Ending;
@@ -22,6 +20,7 @@ use crate::message::{Attempt, BusyCause, Command, Ended, Message, MissedClears};
 use crate::readout::clears::Clears;
 use crate::report::{BlockCause, Counters, DfmCounters, PeerCount, Report};
 use crate::window::TakenCount;
+use assigning::Assigning;
 use base::event_map::EventMap;
 use base::histogram::Histogram;
 use base::ids::{EventId, NodeId, Role};
@@ -29,8 +28,9 @@ use base::time::Time;
 use books::{Granted, Open, Outgoing, Pressure, Sfi, State, Supervisor};
 use closed::Closed;
 use orphans::Orphans;
-use recovery::Recovery;
+use recovery::{Recovery, Returning};
 use remembered::Remembered;
+use sources::OwnTrigger;
 
 pub use parameters::{ClearAfter, DfmInput, DfmParameters};
 
@@ -45,26 +45,18 @@ pub struct Dfm {
     cleared: EventMap<Granted>,
     /// The same of builders that were lost.
     orphans: Orphans,
-    queue: VecDeque<EventId>,
-    timeouts: VecDeque<(Time, EventId, u16)>,
+    assigning: Assigning,
     sfis: Vec<Sfi>,
     outgoing: Outgoing,
     push: PushControl,
-    chooser: SfiChooser,
     clears: Clears,
     supervisors: Vec<Supervisor>,
-    /// Below this, level 1 or the own trigger will issue nothing more.
-    next_event: EventId,
-    pace: Option<Pace>,
+    own: OwnTrigger,
     taken: TakenCount,
     pressure: Pressure,
-    exhausted: bool,
     ending: Ending,
     closed: bool,
-    /// Until a later life knows what the builders hold.
-    recovery: Option<Recovery>,
-    /// Takes what came meanwhile.
-    catches_up: bool,
+    returning: Returning,
     closed_events: Closed,
     latency_ns: Histogram,
     counters: DfmCounters,
@@ -105,32 +97,23 @@ impl Dfm {
             remembered: Remembered::default(),
             asks_taken: false,
         };
-        let (pace, next_event) = match parameters.input {
-            DfmInput::SelfTrigger { first, spacing, seed, .. } => (Some(Pace::new(spacing, seed)), first),
-            _ => (None, EventId(0)),
-        };
         let level1 = if let DfmInput::Level1(level1) = parameters.input { Some(level1) } else { None };
         Self {
             open: EventMap::new(),
             cleared: EventMap::new(),
             orphans: Orphans::new(&parameters.efds),
-            queue: VecDeque::new(),
-            timeouts: VecDeque::new(),
+            assigning: Assigning::new(&parameters),
             sfis: parameters.sfis.iter().map(sfi).collect(),
             outgoing: Outgoing::default(),
             push: PushControl::new(parameters.mode.clone(), parameters.in_flight),
-            chooser: SfiChooser::new(parameters.assignment).in_runs_of(parameters.run),
             clears: Clears::new(parameters.clear_group, parameters.clear_age),
             supervisors: sources.into_iter().map(supervisor).collect(),
-            next_event,
-            pace,
+            own: OwnTrigger::new(&parameters.input),
             taken: TakenCount::new(level1, parameters.in_flight),
             pressure: Pressure::default(),
-            exhausted: false,
             ending: Ending::NotYet,
             closed: false,
-            recovery: parameters.late.then(|| Recovery::new(&parameters)),
-            catches_up: false,
+            returning: Returning::new(&parameters),
             closed_events: Closed::new(parameters.returns || parameters.late),
             latency_ns: Histogram::default(),
             counters: DfmCounters::default(),
@@ -196,8 +179,8 @@ impl Dfm {
         let waits = |event: EventId, attempt: u16| {
             open.get(event).is_some_and(|open| open.attempt == attempt && matches!(open.state, State::Building { .. }))
         };
-        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(*event, *attempt)) {
-            self.timeouts.pop_front();
+        while self.assigning.timeouts.front().is_some_and(|(_, event, attempt)| !waits(*event, *attempt)) {
+            self.assigning.timeouts.pop_front();
         }
     }
 
@@ -216,7 +199,7 @@ impl Dfm {
             if !self.finish(now, finish, out) {
                 self.counters.finished_twice += 1;
             }
-            if let Some(recovery) = &mut self.recovery {
+            if let Some(recovery) = &mut self.returning.recovery {
                 recovery.has_seen(finish.event);
             }
         }
@@ -294,7 +277,7 @@ impl Dfm {
             return EventId(u64::MAX);
         }
         let undecided = self.supervisors.iter().filter(|s| !s.gone).map(|s| s.oldest_undecided).min();
-        let to_come = undecided.unwrap_or(self.next_event);
+        let to_come = undecided.unwrap_or(self.own.next_event);
         self.open.first().map_or(to_come, |event| to_come.min(event))
     }
 
@@ -308,14 +291,18 @@ impl Dfm {
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
-        let waits = !self.queue.is_empty() && !self.has_room();
+        let waits = !self.assigning.queue.is_empty() && !self.has_room();
         if self.pressure.waits.replace(waits) != Some(waits) {
             for sfi in &self.sfis {
                 self.pressure.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
             }
         }
         let limit = self.parameters.queue;
-        let busy = if self.pressure.is_busy { self.queue.len() > limit / 2 } else { self.queue.len() > limit };
+        let busy = if self.pressure.is_busy {
+            self.assigning.queue.len() > limit / 2
+        } else {
+            self.assigning.queue.len() > limit
+        };
         if busy != self.pressure.is_busy {
             self.pressure.is_busy = busy;
             self.tell_busy(out);
@@ -331,7 +318,7 @@ impl Dfm {
 
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let up = matches!(state, PeerState::Up(_));
-        if let Some(recovery) = &mut self.recovery {
+        if let Some(recovery) = &mut self.returning.recovery {
             recovery.on_peer(node, up);
         }
         self.closed_events.forget_told(node);
@@ -384,7 +371,8 @@ impl Dfm {
         if self.clears.next_deadline().is_some_and(|due| due <= now) {
             self.flush_clears(now, false, out);
         }
-        while let Some((_, event, attempt)) = self.timeouts.pop_front_if(|(deadline, _, _)| *deadline <= now) {
+        while let Some((_, event, attempt)) = self.assigning.timeouts.pop_front_if(|(deadline, _, _)| *deadline <= now)
+        {
             self.on_timeout(now, event, attempt, out);
         }
     }
@@ -393,7 +381,8 @@ impl Dfm {
         match command {
             Command::Start | Command::Resume => {
                 self.clears.start(now);
-                if let Some(pace) = self.pace.as_mut().filter(|_| !self.exhausted && !self.ending.is_draining()) {
+                if let Some(pace) = self.own.pace.as_mut().filter(|_| !self.own.exhausted && !self.ending.is_draining())
+                {
                     pace.start(now);
                 }
             }
@@ -413,13 +402,13 @@ impl Dfm {
     }
 
     fn stop_trigger(&mut self) {
-        if let Some(pace) = &mut self.pace {
+        if let Some(pace) = &mut self.own.pace {
             pace.stop();
         }
     }
 
     fn abandon(&mut self) {
-        self.queue.clear();
+        self.assigning.queue.clear();
         self.outgoing.builds.clear();
         self.push.clear();
         for (event, open) in core::mem::take(&mut self.open) {
@@ -471,7 +460,7 @@ impl Dfm {
 
 impl Component for Dfm {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
-        if self.recovery.is_none() {
+        if self.returning.recovery.is_none() {
             self.take_input(now, input, out);
         } else {
             if let Some(input) = self.hold_back(now, input) {
@@ -502,22 +491,24 @@ impl Component for Dfm {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let offer = self.pace.as_ref().and_then(Pace::next).filter(|_| self.queue.is_empty() && self.has_room());
-        let offer = offer.filter(|_| self.recovery.is_none());
-        let recovery = self.recovery.as_ref().and_then(Recovery::deadline);
-        let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
+        let offer =
+            self.own.pace.as_ref().and_then(Pace::next).filter(|_| self.assigning.queue.is_empty() && self.has_room());
+        let offer = offer.filter(|_| self.returning.recovery.is_none());
+        let recovery = self.returning.recovery.as_ref().and_then(Recovery::deadline);
+        let timeout = self.assigning.timeouts.front().map(|(deadline, _, _)| *deadline);
         [offer, timeout, recovery, self.clears.next_deadline(), self.taken.next_deadline()].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        let is_idle = self.open.is_empty() && self.recovery.is_none();
+        let is_idle = self.open.is_empty() && self.returning.recovery.is_none();
         self.ending.is_draining() && is_idle && (self.ending.is_abandoned() || self.sources_are_done())
     }
 
     fn is_settled(&self) -> bool {
         // A builder that had told all is given events again where a DFM returns at the end.
         let unfinished = self.open.len() + self.cleared.len() + self.orphans.len();
-        let are_told = self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && unfinished == 0 && self.recovery.is_none();
+        let are_told =
+            self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && unfinished == 0 && self.returning.recovery.is_none();
         !self.ending.is_draining() || self.ending.is_abandoned() || are_told
     }
 

@@ -12,11 +12,10 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::ahead::Pushed;
-use crate::building::asked::{Asked, AskedTable};
+use crate::building::asked::Asked;
 use crate::building::collected::{Collected, Part};
 use crate::building::held::{Building, Efd, Phase, Timeout};
 use crate::building::pushed::Intake;
-use crate::building::request_credits::RequestCredits;
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::ending::Ending;
 use crate::groups::Groups;
@@ -24,14 +23,13 @@ use crate::ledger::Finish;
 use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message, UNASKED};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Counters, Report, SfiCounters};
+use asking::Asking;
 use base::bulk::{Bulk, BulkParts};
 use base::event_manager::EventManager;
 use base::ids::{EventId, NodeId, Role};
-use base::random::Random;
 use base::sampling::Sampler;
 use base::time::Time;
 use lives::History;
-use requests::Requests;
 
 pub use parameters::{Patience, RequestOrder, SfiParameters, Source};
 
@@ -50,22 +48,13 @@ pub struct Sfi {
     /// Finished with, to be used again: their lists keep their memory.
     #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
     spare: Vec<Box<Building>>,
-    asked: AskedTable,
+    asking: Asking,
     collected: Collected,
-    /// Events with sources that were not asked yet, in the order of their assignment.
-    to_ask: VecDeque<EventId>,
-    credits: RequestCredits,
     intake: Option<Intake>,
-    /// Requests of this pass.
-    requests: Requests,
     /// Events that ended in this pass.
     ended: Groups<Ended>,
-    timeouts: VecDeque<Timeout>,
     service: Service,
     sources: Sources,
-    random: Random,
-    /// The order of requests.
-    order: Vec<u16>,
     history: History,
     /// What became of events, not told yet.
     fates: Fates,
@@ -126,9 +115,6 @@ impl Sfi {
         assert!(parameters.building <= parameters.events, "room for every event in building");
         assert!(parameters.retries < u32::from(u16::MAX), "tries have numbers of 16 bits");
         let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
-        let mut random = Random::new(parameters.seed);
-        let mut order: Vec<u16> = (0..parameters.sources.len() as u16).collect();
-        random.shuffle(&mut order);
         let sources = parameters.sources.iter().map(|source| source.node);
         let intake = parameters.push.as_ref().map(|push| Intake::new(push, sources));
         let nodes = parameters.sources.iter().map(|source| usize::from(source.node.0) + 1).max().unwrap_or(0);
@@ -140,14 +126,10 @@ impl Sfi {
             events: EventManager::new(parameters.events),
             building: 0,
             spare: Vec::new(),
-            asked: AskedTable::new(parameters.sources.len()),
+            asking: Asking::new(&parameters),
             collected: Collected::new(parameters.collected),
-            to_ask: VecDeque::new(),
-            credits: RequestCredits::new(parameters.credits, parameters.outstanding_requests),
             intake,
-            requests: Requests::default(),
             ended: Groups::default(),
-            timeouts: VecDeque::new(),
             service: Service { efds, ..Service::default() },
             sources: Sources {
                 with_data: parameters.sources.iter().filter(|source| !source.results).count(),
@@ -155,8 +137,6 @@ impl Sfi {
                 away: alloc::vec![true; parameters.sources.len()],
                 by_node,
             },
-            random,
-            order,
             history: History::default(),
             fates: Fates::default(),
             dfm: DfmLink::default(),
@@ -201,7 +181,7 @@ impl Sfi {
         let older = self.remove(event.event);
         if older.is_some() || attempt != FIRST_ATTEMPT {
             // It may have kept its place since it was here before.
-            self.to_ask.retain(|waiting| *waiting != event.event);
+            self.asking.to_ask.retain(|waiting| *waiting != event.event);
         }
         if let Some(older) = older {
             // Its first SFI and now this one again: the end of the older attempt gives the DFM its credit back.
@@ -209,7 +189,7 @@ impl Sfi {
                 let missing = older.missing.len() as u32;
                 self.end(Ended { event: event.event, attempt: older.attempt, missing }, out);
             }
-            self.credits.come_home(older.awaited);
+            self.asking.credits.come_home(older.awaited);
             self.counters.revoked += 1;
             self.reuse(older);
         }
@@ -234,7 +214,7 @@ impl Sfi {
             self.service.unserved.insert(event.event);
         }
         if asks {
-            self.to_ask.push_back(event.event);
+            self.asking.to_ask.push_back(event.event);
         }
         if !waits {
             self.end_if_collected(event.event, out);
@@ -247,7 +227,7 @@ impl Sfi {
         let event = building.event.event;
         let mut ahead = intake.take_ahead(event);
         for part in ahead.drain(..) {
-            let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asked);
+            let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asking.asked);
             self.counters.pushed_ahead += u64::from(taken.is_some());
             self.count_pushed(taken);
         }
@@ -263,26 +243,26 @@ impl Sfi {
         // Without a spare one, those with lower numbers are all held.
         let number = self.events.len();
         let mut building = self.spare.pop().unwrap_or_else(|| Box::new(Building::numbered(number)));
-        self.asked.begin(building.number);
+        self.asking.asked.begin(building.number);
         let collected = self.collected(event.event, oldest);
         let sources = &self.parameters.sources;
         match self.parameters.request_order {
-            RequestOrder::Random => self.random.shuffle(&mut self.order),
+            RequestOrder::Random => self.asking.random.shuffle(&mut self.asking.order),
             RequestOrder::Rotating => {
-                let step = 1.min(self.order.len());
-                self.order.rotate_left(step);
+                let step = 1.min(self.asking.order.len());
+                self.asking.order.rotate_left(step);
             }
         }
         let is_pushed = self.intake.is_some() && attempt == FIRST_ATTEMPT;
         let held = &mut *building;
         let asks_all = !is_pushed && (has_result || self.sources.with_data == sources.len());
         if asks_all {
-            held.to_ask.extend_from_slice(&self.order);
+            held.to_ask.extend_from_slice(&self.asking.order);
         }
-        for &source in self.order.iter().filter(|_| !asks_all) {
+        for &source in self.asking.order.iter().filter(|_| !asks_all) {
             let index = usize::from(source);
             if is_pushed && !sources[index].results && !self.sources.gone[index] {
-                self.asked.at_mut(held.number, index).unpushed = true;
+                self.asking.asked.at_mut(held.number, index).unpushed = true;
                 held.unpushed += 1;
             } else if has_result || !sources[index].results {
                 held.to_ask.push(source);
@@ -318,7 +298,7 @@ impl Sfi {
         held.missing.clear();
         held.forget_times();
         if held.awaited > 0 || held.unpushed > 0 {
-            self.asked.forget(held.number);
+            self.asking.asked.forget(held.number);
         }
         (held.awaited, held.unpushed, held.len_bytes) = (0, 0, 0);
         self.spare.push(building);
@@ -328,7 +308,7 @@ impl Sfi {
     fn count_pushed(&mut self, taken: Option<bool>) {
         match taken {
             Some(asked) => {
-                self.credits.come_home(usize::from(asked));
+                self.asking.credits.come_home(usize::from(asked));
                 self.counters.pushed += 1;
             }
             None => self.counters.pushed_dropped += 1,
@@ -387,7 +367,7 @@ impl Sfi {
     fn on_unasked(&mut self, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
         let part = Pushed { source, missing: reply.missing, bulk };
         if let Some(building) = self.events.find_mut(reply.event) {
-            let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asked);
+            let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asking.asked);
             let waits = building.waits();
             self.count_pushed(taken);
             if !waits {
@@ -411,7 +391,7 @@ impl Sfi {
         };
         // Its fields are borrowed one by one, which a box does not allow.
         let building: &mut Building = building;
-        let asked = self.asked.at_mut(building.number, usize::from(source));
+        let asked = self.asking.asked.at_mut(building.number, usize::from(source));
         if !asked.awaits(request) {
             self.counters.late_replies += 1;
             return;
@@ -439,10 +419,10 @@ impl Sfi {
             }
         }
         if asked.serial == 1 {
-            self.credits.on_reply(now, asked.sent);
+            self.asking.credits.on_reply(now, asked.sent);
         }
         building.answered(source, asked);
-        self.credits.come_home(1);
+        self.asking.credits.come_home(1);
         if !building.waits() {
             self.end_if_collected(event, out);
         }
@@ -451,10 +431,10 @@ impl Sfi {
     /// Asks once more for what is missing, or gives it up.
     fn ask_again(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find_mut(event).expect("the event is held");
-        let asked = self.asked.at_mut(building.number, usize::from(source));
+        let asked = self.asking.asked.at_mut(building.number, usize::from(source));
         if u32::from(asked.serial) <= self.parameters.retries {
             self.counters.reasks += 1;
-            self.credits.on_reask(now, asked.sent);
+            self.asking.credits.on_reask(now, asked.sent);
             self.send_request(now, event, source, out);
         } else {
             self.give_up(event, source);
@@ -467,8 +447,8 @@ impl Sfi {
         let all = &self.parameters.sources[usize::from(source)].robs;
         let named = building.named.iter().find(|(of, _)| *of == source).map(|(_, robs)| robs);
         building.missing.extend_from_slice(named.unwrap_or(all));
-        building.answered(source, self.asked.at_mut(building.number, usize::from(source)));
-        self.credits.come_home(1);
+        building.answered(source, self.asking.asked.at_mut(building.number, usize::from(source)));
+        self.asking.credits.come_home(1);
     }
 
     fn end_if_collected(&mut self, event: EventId, out: &mut Outbox) {
@@ -656,7 +636,9 @@ impl Sfi {
     fn late(&mut self, timeout: &Timeout) -> Vec<u16> {
         let building = self.events.find_mut(timeout.event).filter(|b| b.attempt == timeout.attempt);
         let request_timeout = self.parameters.request_timeout;
-        building.map_or_else(Vec::new, |b| b.take_late(&self.order, request_timeout, timeout.deadline, &self.asked))
+        building.map_or_else(Vec::new, |b| {
+            b.take_late(&self.asking.order, request_timeout, timeout.deadline, &self.asking.asked)
+        })
     }
 
     /// Whether requests may still be unanswered that a time-out is for.
@@ -666,8 +648,8 @@ impl Sfi {
 
     /// Time-outs of answered requests go as they come to the front, so that they do not pile up until their time.
     fn forget_answered(&mut self) {
-        while self.timeouts.front().is_some_and(|timeout| !self.is_awaited(timeout)) {
-            self.timeouts.pop_front();
+        while self.asking.timeouts.front().is_some_and(|timeout| !self.is_awaited(timeout)) {
+            self.asking.timeouts.pop_front();
         }
         if let Some(intake) = &mut self.intake {
             let waits = |b: &Building, attempt| b.attempt == attempt && b.unpushed > 0;
@@ -683,16 +665,16 @@ impl Sfi {
                 continue;
             }
             self.counters.pushed_late += building.unpushed as u64;
-            building.ask_unpushed(&self.order, &mut self.asked);
-            if !self.to_ask.contains(&event) {
-                self.to_ask.push_back(event);
+            building.ask_unpushed(&self.asking.order, &mut self.asking.asked);
+            if !self.asking.to_ask.contains(&event) {
+                self.asking.to_ask.push_back(event);
             }
         }
         self.ask(now, out);
     }
 
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(timeout) = self.timeouts.pop_front_if(|timeout| timeout.deadline <= now) {
+        while let Some(timeout) = self.asking.timeouts.pop_front_if(|timeout| timeout.deadline <= now) {
             self.on_timeout(now, &timeout, out);
         }
         if self.intake.is_some() {
@@ -714,7 +696,7 @@ impl Sfi {
                 intake.on_peer(source);
             }
             if gone {
-                self.requests.forget(node);
+                self.asking.requests.forget(node);
                 self.give_up_source(source, out);
                 self.ask(now, out);
             } else if matches!(state, PeerState::Up(_)) {
@@ -733,13 +715,13 @@ impl Sfi {
     }
 
     fn give_up_source(&mut self, source: usize, out: &mut Outbox) {
-        for event in self.in_order(|building| self.asked.at(building.number, source).awaited) {
+        for event in self.in_order(|building| self.asking.asked.at(building.number, source).awaited) {
             self.give_up(event, source as u16);
             self.end_if_collected(event, out);
         }
-        for event in self.in_order(|building| self.asked.at(building.number, source).unpushed) {
+        for event in self.in_order(|building| self.asking.asked.at(building.number, source).unpushed) {
             let building = self.events.find_mut(event).expect("the event is held");
-            building.expect_no_more_of(source as u16, &mut self.asked);
+            building.expect_no_more_of(source as u16, &mut self.asking.asked);
             building.missing.extend_from_slice(&self.parameters.sources[source].robs);
             self.end_if_collected(event, out);
         }
@@ -827,12 +809,12 @@ impl Component for Sfi {
         if let Some(intake) = &mut self.intake {
             intake.flush(out);
         }
-        self.requests.flush(out);
+        self.asking.requests.flush(out);
         self.ended.drain(|dfm, ended| out.send(dfm, Message::EndOfEvent(ended)));
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let timeout = self.timeouts.front().map(|timeout| timeout.deadline);
+        let timeout = self.asking.timeouts.front().map(|timeout| timeout.deadline);
         let pushed = self.intake.as_ref().and_then(Intake::next_deadline);
         [timeout, self.fates.due, pushed].into_iter().flatten().min()
     }
@@ -848,20 +830,21 @@ impl Component for Sfi {
 
     fn check(&self) {
         let asked: usize = self.events.iter().map(|(_, building)| building.awaited).sum();
-        assert_eq!(self.credits.outstanding(), asked, "every request credit is out or home");
-        self.credits.check();
+        assert_eq!(self.asking.credits.outstanding(), asked, "every request credit is out or home");
+        self.asking.credits.check();
         self.intake.iter().for_each(Intake::check);
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
         self.collected.check();
-        let queued: BTreeSet<&EventId> = self.to_ask.iter().collect();
-        assert_eq!(queued.len(), self.to_ask.len(), "an event has one place among those to be asked for");
+        let queued: BTreeSet<&EventId> = self.asking.to_ask.iter().collect();
+        assert_eq!(queued.len(), self.asking.to_ask.len(), "an event has one place among those to be asked for");
         let in_phase = |is: fn(&Building) -> bool| self.events.iter().filter(|(_, building)| is(building)).count();
         assert_eq!(self.building, in_phase(|b| b.phase == Phase::Collecting), "events in building");
-        let count = |b: &Building, is: fn(&Asked) -> bool| self.asked.of(b.number).filter(|asked| is(asked)).count();
+        let count =
+            |b: &Building, is: fn(&Asked) -> bool| self.asking.asked.of(b.number).filter(|asked| is(asked)).count();
         let numbers: BTreeSet<usize> = self.events.iter().map(|(_, building)| building.number).collect();
         assert_eq!(numbers.len(), self.events.len(), "every event has a number of its own");
         let is_expected = |asked: &Asked| asked.awaited || asked.unpushed;
-        let expects = |b: &Building| self.asked.of(b.number).any(is_expected);
+        let expects = |b: &Building| self.asking.asked.of(b.number).any(is_expected);
         assert!(!self.spare.iter().any(|building| expects(building)), "nothing is expected for no event");
         let awaits = |b: &Building| b.awaited == count(b, |a| a.awaited) && b.unpushed == count(b, |a| a.unpushed);
         assert!(self.events.iter().all(|(_, building)| awaits(building)), "sources that have not answered");

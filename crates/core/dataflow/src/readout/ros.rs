@@ -4,6 +4,8 @@ mod clearing;
 mod links;
 mod matching;
 mod parameters;
+mod pushing;
+mod reading;
 mod timed;
 mod triggers;
 
@@ -11,32 +13,27 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use core::time::Duration;
 
-use crate::building::destinations::DestinationTable;
-use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
+use crate::component::{Component, Input, Outbox, Outcome, PeerState};
 use crate::ending::Ending;
-use crate::message::{
-    BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder, UNASKED,
-};
-use crate::readout::clear_sequence::ClearSequence;
-use crate::readout::cleared_ids::ClearedIds;
-use crate::readout::few_events::FewEvents;
+use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing, UNASKED};
 use crate::readout::fragment::FragmentHead;
-use crate::readout::pusher::{Destination, Pusher};
+use crate::readout::pusher::Pusher;
 use crate::readout::replies::{Parts, Replies};
 use crate::readout::requests::{Named, Request, RequestKind, Waiting, WaitingRequests};
 use crate::readout::rob::{Refusal, Rob};
-use crate::readout::valid_bound::ValidBound;
 use crate::report::{Counters, Report, RosCounters};
 use crate::window::TakenCount;
 use base::bulk::Bulk;
-use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
 use timing::Interval;
 
+use clearing::Clearing;
 use links::Links;
 pub use parameters::{Framing, LinkParameters, LinksParameters, ReadOut, RosParameters, TimedHead, TimedParameters};
+use pushing::Pushing;
+use reading::{Reads, ToRead};
 use triggers::Given;
 
 /// A read-out system or, with [`ReadOut::Results`], the pseudo-ROS.
@@ -46,58 +43,32 @@ use triggers::Given;
 pub struct Ros {
     parameters: RosParameters,
     robs: Vec<Rob>,
-    valid: ValidBound,
-    /// Cleared and not older than the oldest valid event: their fragments are refused, should they come (again).
-    cleared: ClearedIds,
-    clears: ClearSequence,
-    ask_due: Option<Time>,
-    /// The last group that was asked for.
-    asked_to: u64,
-    /// Asked in vain for missing clears while short of pages.
-    asked_short: u32,
+    clearing: Clearing,
     waiting: WaitingRequests,
     /// Deadlines of waiting requests, in order, since all wait equally long.
     timeouts: VecDeque<(Time, EventId)>,
-    /// Events that wait for a page: bounded by the window of level 1, or by what builders may have asked for.
-    to_read: VecDeque<ToRead>,
-    /// Events that are being read.
-    reading: FewEvents,
-    /// The same by the work in which they are, in the order in which they are read.
-    readings: VecDeque<(Ticket, ToRead)>,
-    next_ticket: Ticket,
+    reads: Reads,
     results: VecDeque<(NodeId, EventId, Bulk)>,
-    /// Answers for building of this pass.
-    replies: Replies,
-    pusher: Option<Pusher>,
+    answers: Answers,
+    pushing: Pushing,
     /// Where sources send by themselves.
     links: Option<Box<Links>>,
-    /// Where events go by their number.
-    destinations: DestinationTable,
-    /// Events of this pass that are to be pushed.
-    to_push: Vec<(NodeId, EventId)>,
-    /// Lists of ROBs of requests that were answered, to be used again.
-    #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
-    spare: Vec<Box<Named>>,
-    /// The data of one request; empty in between.
-    parts: Parts,
     taken: TakenCount,
     given: Given,
     busy: bool,
     ending: Ending,
-    /// Nobody will clear any more.
-    dfm_gone: bool,
-    /// The life of whoever clears that was seen last.
-    clearer: Option<Incarnation>,
     counters: RosCounters,
 }
 
-/// An event to read, and the request that it is read for, if there is one.
-struct ToRead {
-    event: EventInfo,
-    /// With its deadline.
-    request: Option<(Request, Time)>,
-    /// The builder that its data are pushed to by its number.
-    builder: Option<NodeId>,
+/// Answers, and what they are made of.
+struct Answers {
+    /// Answers for building of this pass.
+    replies: Replies,
+    /// The data of one request; empty in between.
+    parts: Parts,
+    /// Lists of ROBs of requests that were answered, to be used again.
+    #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
+    spare: Vec<Box<Named>>,
 }
 
 /// What a ROB knows of an event.
@@ -130,52 +101,38 @@ impl Ros {
         };
         let robs = parameters.robs.iter().enumerate().map(rob).collect();
         let links = (parameters.read_out == ReadOut::Pushed).then(|| Links::new(&parameters.links, parameters.late));
-        let clears = if parameters.late { ClearSequence::from_next_seen() } else { ClearSequence::from_start() };
+        let clearing = Clearing::new(&parameters);
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
-        let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
         let replies = Replies::new(parameters.group_bytes_max);
-        let pusher = parameters.push.as_ref().map(|push| Pusher::new(push, parameters.pages_per_rob));
+        let pushing = Pushing::new(&parameters);
         Self {
             parameters,
             robs,
-            valid: ValidBound::default(),
-            cleared,
-            clears,
-            ask_due: None,
-            asked_to: 0,
-            asked_short: 0,
+            clearing,
             waiting: WaitingRequests::default(),
             timeouts: VecDeque::new(),
-            to_read: VecDeque::new(),
-            reading: FewEvents::default(),
-            readings: VecDeque::new(),
-            next_ticket: Ticket(0),
+            reads: Reads::default(),
             results: VecDeque::new(),
-            replies,
-            pusher,
+            answers: Answers { replies, parts: Parts::default(), spare: Vec::new() },
+            pushing,
             links,
-            destinations: DestinationTable::default(),
-            to_push: Vec::new(),
-            spare: Vec::new(),
-            parts: Parts::default(),
             taken,
             given: Given::default(),
             busy: false,
             ending: Ending::NotYet,
-            dfm_gone: false,
-            clearer: None,
             counters: RosCounters::default(),
         }
     }
 
     fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, times: &[Interval], out: &mut Outbox) {
-        events.iter().for_each(|event| self.valid.note_issued(event.event));
+        events.iter().for_each(|event| self.clearing.valid.note_issued(event.event));
         events.last().into_iter().for_each(|last| self.note_trigger(last));
         if self.parameters.read_out == ReadOut::Pushed {
             return self.on_accepts_pushed(now, &events, times, out);
         }
-        let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
-        self.to_read.extend(events.into_iter().map(to_read));
+        let to_read =
+            |event: EventInfo| ToRead { event, request: None, builder: self.pushing.destinations.of(event.event) };
+        self.reads.next.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
     }
 
@@ -185,7 +142,7 @@ impl Ros {
             return out.send(from, Message::L2ResultTaken(event));
         }
         self.results.push_back((from, event, bulk));
-        if self.dfm_gone {
+        if self.clearing.dfm_gone {
             return self.release_results(out);
         }
         self.keep_results(out);
@@ -211,96 +168,8 @@ impl Ros {
         self.results.drain(..).for_each(|(from, event, _)| out.send(from, Message::L2ResultTaken(event)));
     }
 
-    /// Starts reading what a page is free for in every ROB.
-    fn read_next(&mut self, now: Time, out: &mut Outbox) {
-        let mut room = self.free().saturating_sub(self.reading.len());
-        let mut together = 0;
-        while let Some(next) = self.to_read.pop_front() {
-            let Some(next) = self.still_to_read(next, out) else { continue };
-            if room == 0 {
-                self.to_read.push_front(next);
-                break;
-            }
-            room -= 1;
-            if together == 0 {
-                let more = READ_TOGETHER_MAX.min(1 + self.to_read.len());
-                self.readings.reserve(more);
-                self.reading.reserve(more);
-            }
-            self.reading.insert(next.event.event);
-            self.readings.push_back((self.next_ticket, next));
-            together += 1;
-            if together == READ_TOGETHER_MAX {
-                self.start_reading(now, together, out);
-                together = 0;
-            }
-        }
-        self.start_reading(now, together, out);
-        self.pass_late(out);
-        if self.to_read.is_empty() && self.to_read.capacity() > TO_READ_KEPT {
-            // Its memory is for whoever is next, while it is in the cache: there may be thousands like this one.
-            self.to_read = VecDeque::new();
-        }
-        if !self.to_read.is_empty() {
-            self.make_room(now, out);
-        }
-    }
-
-    /// Starts reading the events that were added last.
-    fn start_reading(&mut self, now: Time, count: usize, out: &mut Outbox) {
-        if count == 0 {
-            return;
-        }
-        self.take_triggers(now, count, out);
-        let events = self.readings.range(self.readings.len() - count..).map(|(_, next)| next.event);
-        out.start(self.next_ticket, Work::ReadOut(events.collect()));
-        self.next_ticket.0 += 1;
-    }
-
-    /// A request for an event that was read or is being read for another need not wait for a page.
-    fn still_to_read(&mut self, next: ToRead, out: &mut Outbox) -> Option<ToRead> {
-        let Some((request, deadline)) = next.request else { return Some(next) };
-        let Some(blocked_on) = self.first_blocked(&request, 0) else {
-            self.answer(&request, out);
-            return None;
-        };
-        if self.reading.contains(request.event) {
-            self.wait(Waiting { request, blocked_on, deadline });
-            return None;
-        }
-        Some(ToRead { request: Some((request, deadline)), ..next })
-    }
-
-    /// Short of pages: first the clears that did not arrive; garbage collection is the last resort, and counted.
-    fn make_room(&mut self, now: Time, out: &mut Outbox) {
-        let may_come = self.clears.first_missing().is_some() && !self.clears.has_lost();
-        if may_come && self.asked_short < ASKS_BEFORE_COLLECTION {
-            if self.ask_due.is_none() {
-                self.ask_for_clears(now, out);
-            }
-            return;
-        }
-        if self.collect_garbage(out) {
-            self.read_next(now, out);
-        }
-    }
-
-    /// Removes what nobody can ask for any more, and was not cleared; whether there was any.
-    fn collect_garbage(&mut self, out: &mut Outbox) -> bool {
-        let oldest_valid = self.valid.oldest();
-        let links = self.links.as_deref();
-        let was_issued = |event| links.is_none_or(|links| links.was_issued(event));
-        let fragments: u64 = self.robs.iter_mut().map(|rob| rob.collect_garbage(oldest_valid, was_issued)).sum();
-        if fragments > 0 {
-            self.clears.forget_lost();
-            out.note(Note::GarbageCollected { fragments });
-            self.update_busy(out);
-        }
-        fragments > 0
-    }
-
     fn on_fragment(&mut self, rob: usize, head: FragmentHead, bulk: Bulk, out: &mut Outbox) {
-        self.valid.note_issued(head.event);
+        self.clearing.valid.note_issued(head.event);
         let refusal = self.refusal(head.event);
         self.take_fragment(rob, head, bulk, refusal, out);
         if !self.busy && self.robs[rob].used() > self.parameters.busy_above {
@@ -324,10 +193,10 @@ impl Ros {
     }
 
     fn refusal(&self, event: EventId) -> Option<Refusal> {
-        if event < self.valid.oldest() {
+        if event < self.clearing.valid.oldest() {
             Some(Refusal::Old)
         } else {
-            self.cleared.contains(event).then_some(Refusal::Cleared)
+            self.clearing.cleared.contains(event).then_some(Refusal::Cleared)
         }
     }
 
@@ -339,26 +208,6 @@ impl Ros {
             None if self.robs[rob].has_passed(event) || self.refusal(event).is_some() => Lookup::Never,
             None => Lookup::NotYet,
         }
-    }
-
-    /// The next `count` events of a piece of work were read: what they were read for is answered.
-    fn on_read_out(&mut self, now: Time, ticket: Ticket, count: usize, out: &mut Outbox) {
-        let place = self.readings.iter().position(|(of, _)| *of == ticket);
-        let place = place.expect("what was read had been started");
-        for _ in 0..count {
-            let next = if place == 0 { self.readings.pop_front() } else { self.readings.remove(place) };
-            let (of, ToRead { event, request, builder }) = next.expect("no more is read than was started");
-            assert_eq!(of, ticket, "no more is read than was started together");
-            self.reading.remove(event.event);
-            if let Some((request, deadline)) = request {
-                self.on_request(deadline, request, out);
-            }
-            self.to_push.extend(builder.map(|builder| (builder, event.event)));
-        }
-        if self.readings.is_empty() && self.readings.capacity() > TO_READ_KEPT {
-            self.readings = VecDeque::new();
-        }
-        self.read_next(now, out);
     }
 
     fn wait(&mut self, waiting: Waiting) {
@@ -397,95 +246,18 @@ impl Ros {
         }
     }
 
-    fn on_push(&mut self, now: Time, orders: &[PushOrder], out: &mut Outbox) {
-        if self.parameters.push.as_ref().is_none_or(|push| push.destination != Destination::Assigned) {
-            return;
-        }
-        let deadline = now + self.parameters.request_timeout;
-        for &PushOrder { event, sfi } in orders {
-            let request = self.request(sfi, event.event, PUSH, &[]);
-            self.take_request(deadline, event, request, out);
-        }
-        if !self.to_read.is_empty() {
-            self.read_next(now, out);
-        }
-    }
-
-    /// Sends what is to be pushed and may go.
-    fn push(&mut self, now: Time, out: &mut Outbox) {
-        let Some(mut pusher) = self.pusher.take() else { return };
-        for (sfi, event) in self.to_push.drain(..) {
-            // The builder asks for what is not taken.
-            pusher.offer(now, sfi, event);
-        }
-        while let Some((lane, count)) = pusher.next(now) {
-            for _ in 0..count {
-                let Some(event) = pusher.take(lane) else { break };
-                let missing = match self.collect(event, None, Err) {
-                    Ok(missing) => missing,
-                    Err(blocked_on) => {
-                        self.parts.clear();
-                        let request = self.request(pusher.builder(lane), event, PUSH, &[]);
-                        self.wait(Waiting { request, blocked_on, deadline: now + self.parameters.request_timeout });
-                        continue;
-                    }
-                };
-                if event < self.valid.oldest() || (!missing.is_empty() && self.cleared.contains(event)) {
-                    self.parts.clear();
-                    continue;
-                }
-                let len_bytes = self.parts.len_bytes();
-                let (sfi, pushed) = pusher.sent(now, lane, len_bytes as usize);
-                self.counters.pushed += 1;
-                self.count_out(&missing);
-                let reply = DataReply { event, attempt: FIRST_ATTEMPT, request: UNASKED, missing, len_bytes };
-                self.replies.add(sfi, pushed, reply, &mut self.parts, out);
-            }
-        }
-        self.pusher = Some(pusher);
-    }
-
-    /// A builder asks for an event: it is not pushed as well.
-    fn withdraw(&mut self, from: NodeId, event: EventId) {
-        if let Some(pusher) = &mut self.pusher {
-            pusher.withdraw(from, event);
-            self.to_push.retain(|entry| *entry != (from, event));
-        }
-        if self.parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table) {
-            // Both are in the order of level 1. What is not is sent twice at worst.
-            let to_read = self.to_read.binary_search_by_key(&event, |next| next.event.event);
-            let reading = self.readings.binary_search_by_key(&event, |(_, next)| next.event.event);
-            let to_read = to_read.ok().map(|place| &mut self.to_read[place]);
-            let reading = reading.ok().map(|place| &mut self.readings[place].1);
-            let is_it = |next: &&mut ToRead| next.builder == Some(from);
-            to_read.into_iter().chain(reading).filter(is_it).for_each(|next| next.builder = None);
-        }
-        // Where requests may wait for ever, one that is made again takes the place of the one before.
-        let awaits = self.links.as_ref().is_some_and(|links| links.await_any());
-        let mut place = self.waiting.first_from(event);
-        while let Some(waiting) = self.waiting.up_to(event, place) {
-            let request = &waiting.request;
-            let is_event = matches!(request.kind, RequestKind::Event { .. });
-            if request.from == from && (request.kind.is_push() || (awaits && is_event)) {
-                self.waiting.take(place);
-            } else {
-                place += 1;
-            }
-        }
-    }
-
     fn on_requests(&mut self, now: Time, from: NodeId, requests: &[DataRequest], out: &mut Outbox) {
         self.counters.event_requests += requests.len() as u64;
         let deadline = now + self.parameters.request_timeout;
         if self.parameters.read_out == ReadOut::OnRequest {
-            self.to_read.reserve(requests.len());
+            self.reads.next.reserve(requests.len());
         }
         for &DataRequest { event, attempt, request, ref robs } in requests {
             self.withdraw(from, event.event);
             let request = self.request(from, event.event, RequestKind::Event { attempt, request }, robs);
             self.take_request(deadline, event, request, out);
         }
-        if !self.to_read.is_empty() {
+        if !self.reads.next.is_empty() {
             self.read_next(now, out);
         }
     }
@@ -494,7 +266,7 @@ impl Ros {
     fn take_request(&mut self, deadline: Time, event: EventInfo, request: Request, out: &mut Outbox) {
         if self.parameters.read_out == ReadOut::OnRequest {
             self.note_trigger(&event);
-            self.to_read.push_back(ToRead { event, request: Some((request, deadline)), builder: None });
+            self.reads.next.push_back(ToRead { event, request: Some((request, deadline)), builder: None });
         } else {
             self.on_request(deadline, request, out);
         }
@@ -503,7 +275,7 @@ impl Ros {
     /// Answers a request, at once or when its data are there. What is to be pushed is looked for when its turn comes.
     fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
         if request.kind.is_push() {
-            return self.to_push.push((request.from, request.event));
+            return self.pushing.offers.push((request.from, request.event));
         }
         match self.collect(request.event, request.robs.as_deref(), Err) {
             Ok(missing) => {
@@ -511,7 +283,7 @@ impl Ros {
                 self.reuse(request);
             }
             Err(blocked_on) => {
-                self.parts.clear();
+                self.answers.parts.clear();
                 self.wait(Waiting { request, blocked_on, deadline });
             }
         }
@@ -540,13 +312,13 @@ impl Ros {
             missing.extend(named.foreign.iter().map(|&rob| Missing { rob, lost: true }));
             count = named.here.len();
         }
-        self.parts.reserve(count);
+        self.answers.parts.reserve(count);
         for index in 0..count {
             let rob = robs.map_or(index, |named| named.here[index]);
             let lost = match self.look_up(rob, event) {
                 Lookup::Here(bulk) => {
                     let bulk = bulk.clone();
-                    self.parts.add(bulk);
+                    self.answers.parts.add(bulk);
                     continue;
                 }
                 Lookup::NotYet => {
@@ -571,15 +343,15 @@ impl Ros {
 
     /// The memory of a request that was answered is for the next one.
     fn reuse(&mut self, request: Request) {
-        if let Some(named) = request.robs.filter(|_| self.spare.len() < SPARE_MAX) {
-            self.spare.push(named);
+        if let Some(named) = request.robs.filter(|_| self.answers.spare.len() < SPARE_MAX) {
+            self.answers.spare.push(named);
         }
     }
 
     /// Sends what is there; what is to be pushed goes when its turn comes.
     fn answer(&mut self, request: &Request, out: &mut Outbox) {
         if request.kind.is_push() {
-            return self.to_push.push((request.from, request.event));
+            return self.pushing.offers.push((request.from, request.event));
         }
         let missing = self.collect_now(request.event, request.robs.as_deref());
         self.reply(request, missing, out);
@@ -591,19 +363,20 @@ impl Ros {
         self.count_out(&missing);
         match request.kind {
             RequestKind::Roi { request: number } => {
-                let bulk = self.parts.take_bulk();
+                let bulk = self.answers.parts.take_bulk();
                 out.send(request.from, Message::RoiReply { event, request: number, missing, bulk });
             }
             RequestKind::Event { attempt, request: number } => {
-                let pushed = self.pusher.as_ref().map_or(0, |pusher| pusher.pushed(request.from));
-                let reply = DataReply { event, attempt, request: number, missing, len_bytes: self.parts.len_bytes() };
-                self.replies.add(request.from, pushed, reply, &mut self.parts, out);
+                let pushed = self.pushing.pusher.as_ref().map_or(0, |pusher| pusher.pushed(request.from));
+                let reply =
+                    DataReply { event, attempt, request: number, missing, len_bytes: self.answers.parts.len_bytes() };
+                self.answers.replies.add(request.from, pushed, reply, &mut self.answers.parts, out);
             }
         }
     }
 
     fn count_out(&mut self, missing: &[Missing]) {
-        self.counters.bytes_out += u64::from(self.parts.len_bytes());
+        self.counters.bytes_out += u64::from(self.answers.parts.len_bytes());
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
     }
 
@@ -632,12 +405,12 @@ impl Ros {
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
         self.taken.on_deadline(now, out);
         self.on_link_deadline(now, out);
-        if let Some(pusher) = &mut self.pusher {
+        if let Some(pusher) = &mut self.pushing.pusher {
             pusher.on_deadline(now);
         }
-        if self.ask_due.is_some_and(|due| due <= now) {
+        if self.clearing.ask_due.is_some_and(|due| due <= now) {
             self.ask_for_clears(now, out);
-            if !self.to_read.is_empty() {
+            if !self.reads.next.is_empty() {
                 self.read_next(now, out);
             }
         }
@@ -645,7 +418,7 @@ impl Ros {
             self.time_out(now, event, out);
         }
         let is_late = |next: &mut ToRead| next.request.as_ref().is_some_and(|(_, deadline)| *deadline <= now);
-        while let Some(ToRead { request: Some((request, _)), .. }) = self.to_read.pop_front_if(is_late) {
+        while let Some(ToRead { request: Some((request, _)), .. }) = self.reads.next.pop_front_if(is_late) {
             self.answer_late(&request, out);
         }
     }
@@ -688,9 +461,9 @@ impl Ros {
             }
             Message::EventRequest { requests } => self.on_requests(now, from, &requests, out),
             Message::Push(orders) => self.on_push(now, &orders, out),
-            Message::Destinations(table) => self.destinations.take(table),
+            Message::Destinations(table) => self.pushing.destinations.take(table),
             Message::Credit(taken) => {
-                if let Some(pusher) = &mut self.pusher {
+                if let Some(pusher) = &mut self.pushing.pusher {
                     pusher.on_credit(from, taken);
                 }
             }
@@ -703,11 +476,11 @@ impl Ros {
 
     /// A request for the named ROBs, or for all if none is named.
     fn request(&mut self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
-        self.valid.note_issued(event);
+        self.clearing.valid.note_issued(event);
         if names.is_empty() {
             return Request { from, event, kind, robs: None };
         }
-        let mut named = self.spare.pop().unwrap_or_default();
+        let mut named = self.answers.spare.pop().unwrap_or_default();
         let Named { here, foreign } = &mut *named;
         here.clear();
         foreign.clear();
@@ -724,7 +497,7 @@ impl Ros {
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
         if node == self.parameters.dfm && state == PeerState::Gone {
-            self.dfm_gone = true;
+            self.clearing.dfm_gone = true;
             self.release_results(out);
         }
         if let PeerState::Up(life) = state
@@ -738,7 +511,7 @@ impl Ros {
             self.on_trigger_source(life, out);
         }
         let up = matches!(state, PeerState::Up(_));
-        if let Some(pusher) = &mut self.pusher {
+        if let Some(pusher) = &mut self.pushing.pusher {
             pusher.on_peer(node, up);
         }
         if up {
@@ -746,35 +519,13 @@ impl Ros {
         }
         self.waiting.retain(|waiting| waiting.request.from != node);
         let is_from = |next: &ToRead| next.request.as_ref().is_some_and(|(request, _)| request.from == node);
-        self.to_read.retain(|next| !is_from(next));
-        self.readings.iter_mut().filter(|(_, next)| is_from(next)).for_each(|(_, next)| next.request = None);
-        let all = self.to_read.iter_mut().chain(self.readings.iter_mut().map(|(_, next)| next));
+        self.reads.next.retain(|next| !is_from(next));
+        self.reads.under_way.iter_mut().filter(|(_, next)| is_from(next)).for_each(|(_, next)| next.request = None);
+        let all = self.reads.next.iter_mut().chain(self.reads.under_way.iter_mut().map(|(_, next)| next));
         all.filter(|next| next.builder == Some(node)).for_each(|next| next.builder = None);
-        self.to_push.retain(|(builder, _)| *builder != node);
+        self.pushing.offers.retain(|(builder, _)| *builder != node);
         self.results.retain(|(from, _, _)| *from != node);
-        self.replies.forget(node);
-    }
-
-    /// A new life of the DFM numbers its clears from 1 and gives out tables of its own. What it does not clear of the groups of
-    /// the former one falls below its bound.
-    fn on_clearer(&mut self, life: Incarnation, out: &mut Outbox) {
-        let before = self.clearer.replace(life);
-        if before == Some(life) || life == Incarnation::FIRST {
-            return;
-        }
-        if before.is_some() {
-            self.counters.clears_refused += self.clears.refused();
-            self.clears = ClearSequence::from_start();
-            self.valid.begin_anew();
-            self.ask_due = None;
-            self.asked_to = 0;
-            self.asked_short = 0;
-            self.destinations = DestinationTable::default();
-        }
-        if self.parameters.read_out == ReadOut::OnRequest {
-            let newest = self.robs.iter().filter_map(Rob::newest).max();
-            out.send(self.parameters.dfm, Message::Held(Holdings { newest, last: true, ..Holdings::default() }));
-        }
+        self.answers.replies.forget(node);
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
@@ -783,8 +534,8 @@ impl Ros {
             Command::Drain => {
                 self.ending.drain();
                 self.stop_links(now, out);
-                self.valid.settle();
-                if self.clears.is_complete() {
+                self.clearing.valid.settle();
+                if self.clearing.sequence.is_complete() {
                     self.collect_garbage(out);
                     self.end_events();
                     self.read_next(now, out);
@@ -818,28 +569,32 @@ impl Component for Ros {
         self.judge_clocks(out);
         self.take_stock(now, out);
         self.push(now, out);
-        self.replies.flush(out);
+        self.answers.replies.flush(out);
     }
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
-        let to_read = self.to_read.front().and_then(|next| Some(next.request.as_ref()?.1));
-        let push = self.pusher.as_ref().and_then(Pusher::next_deadline);
+        let to_read = self.reads.next.front().and_then(|next| Some(next.request.as_ref()?.1));
+        let push = self.pushing.pusher.as_ref().and_then(Pusher::next_deadline);
         let links = self.links.as_ref().and_then(|links| links.next_deadline());
-        [self.taken.next_deadline(), self.ask_due, timeout, to_read, push, links].into_iter().flatten().min()
+        [self.taken.next_deadline(), self.clearing.ask_due, timeout, to_read, push, links].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        let idle =
-            self.waiting.is_empty() && self.reading.is_empty() && self.to_read.is_empty() && self.replies.is_empty();
+        let idle = self.waiting.is_empty()
+            && self.reads.events.is_empty()
+            && self.reads.next.is_empty()
+            && self.answers.replies.is_empty();
         self.ending.is_abandoned()
             || (self.ending.is_draining()
-                && (self.dfm_gone
-                    || (idle && self.clears.is_complete() && self.links.as_ref().is_none_or(|links| links.are_over()))))
+                && (self.clearing.dfm_gone
+                    || (idle
+                        && self.clearing.sequence.is_complete()
+                        && self.links.as_ref().is_none_or(|links| links.are_over()))))
     }
 
     fn report(&self, _now: Time) -> Report {
-        let refused = self.counters.clears_refused + self.clears.refused() + self.valid.refused();
+        let refused = self.counters.clears_refused + self.clearing.sequence.refused() + self.clearing.valid.refused();
         let mut sum = RosCounters { clears_refused: refused, ..self.counters }.to_values();
         for rob in &self.robs {
             for (total, value) in sum.iter_mut().zip(rob.counters().to_values()) {
@@ -853,26 +608,17 @@ impl Component for Ros {
 
     fn check(&self) {
         self.robs.iter().for_each(Rob::check);
-        self.cleared.check();
-        self.reading.check();
+        self.clearing.cleared.check();
+        self.reads.events.check();
         self.waiting.check();
-        assert!(self.parts.is_empty(), "nothing is left of the request before");
-        self.pusher.iter().for_each(Pusher::check);
+        assert!(self.answers.parts.is_empty(), "nothing is left of the request before");
+        self.pushing.pusher.iter().for_each(Pusher::check);
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
     }
 }
 
-/// Most events in one piece of work: their fragments are answered while they are still in the cache.
-const READ_TOGETHER_MAX: usize = 16;
 /// Lists of ROBs that are kept for further requests.
 const SPARE_MAX: usize = 16;
-/// Room for so many events to read is kept.
-const TO_READ_KEPT: usize = 4;
 /// Later attempts are asked for.
 const FIRST_ATTEMPT: u16 = 1;
 const PUSH: RequestKind = RequestKind::Event { attempt: FIRST_ATTEMPT, request: UNASKED };
-
-const ASK_AGAIN: Duration = Duration::from_millis(100);
-
-/// How often a ROS short of pages asks for the clears it missed before it collects garbage.
-const ASKS_BEFORE_COLLECTION: u32 = 3;

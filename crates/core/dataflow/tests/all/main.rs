@@ -17,6 +17,8 @@ mod pushing;
 mod recovery;
 mod regressions;
 mod roc;
+mod roib;
 mod slices;
+mod streams;
 mod window;
 mod wire;

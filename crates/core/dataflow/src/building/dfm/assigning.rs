@@ -1,6 +1,9 @@
 //! Which event builder gets which event, and what happens to events of one that is slow or lost.
 
-use super::{Dfm, DfmInput};
+use alloc::collections::VecDeque;
+
+use super::{Dfm, DfmInput, DfmParameters};
+use crate::building::assignment::SfiChooser;
 use crate::building::dfm::books::{Open, Sfi, State};
 use crate::building::push_control::Choice;
 use crate::component::{Note, Outbox};
@@ -8,18 +11,32 @@ use crate::message::{Assignment, Message};
 use base::ids::EventId;
 use base::time::Time;
 
+/// Events on their way to builders.
+pub(super) struct Assigning {
+    pub(super) queue: VecDeque<EventId>,
+    pub(super) timeouts: VecDeque<(Time, EventId, u16)>,
+    chooser: SfiChooser,
+}
+
+impl Assigning {
+    pub(super) fn new(parameters: &DfmParameters) -> Self {
+        let chooser = SfiChooser::new(parameters.assignment).in_runs_of(parameters.run);
+        Self { queue: VecDeque::new(), timeouts: VecDeque::new(), chooser }
+    }
+}
+
 impl Dfm {
     pub(super) fn has_room(&self) -> bool {
         self.sfis.iter().any(|sfi| sfi.room(self.parameters.building) > 0)
     }
 
     pub(super) fn assign(&mut self, now: Time, out: &mut Outbox) {
-        if self.recovery.is_some() {
+        if self.returning.recovery.is_some() {
             return;
         }
         self.assign_queued(now, out);
         self.update_busy(now, out);
-        if self.sfis.iter().all(|sfi| sfi.gone) && !self.queue.is_empty() {
+        if self.sfis.iter().all(|sfi| sfi.gone) && !self.assigning.queue.is_empty() {
             self.give_up_queue(out);
             self.update_busy(now, out);
             self.acknowledge(out);
@@ -27,9 +44,9 @@ impl Dfm {
     }
 
     pub(super) fn assign_queued(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&event) = self.queue.front() {
+        while let Some(&event) = self.assigning.queue.front() {
             let Some(sfi) = self.choose(event) else { return };
-            self.queue.pop_front();
+            self.assigning.queue.pop_front();
             self.build_at(now, event, sfi, out);
         }
     }
@@ -40,7 +57,7 @@ impl Dfm {
             return Some(only).filter(|&sfi| self.sfis[sfi].room(self.parameters.building) > 0);
         }
         let room = self.sfis.iter().map(|sfi| sfi.room(self.parameters.building));
-        self.preferred(event).or_else(|| self.chooser.choose(room))
+        self.preferred(event).or_else(|| self.assigning.chooser.choose(room))
     }
 
     /// The SFI that the event's data are pushed to by its number, if it builds.
@@ -52,7 +69,7 @@ impl Dfm {
 
     /// The table of destinations holds those SFIs that build.
     pub(super) fn publish(&mut self, out: &mut Outbox) {
-        if self.push.is_on() && self.recovery.is_none() {
+        if self.push.is_on() && self.returning.recovery.is_none() {
             let building = self.sfis.iter().filter(|sfi| sfi.builds()).map(|sfi| sfi.node).collect();
             let oldest = self.oldest_unfinished();
             self.counters.destinations += u64::from(self.push.publish(building, oldest, out));
@@ -82,7 +99,7 @@ impl Dfm {
         open.attempt = open.attempt.saturating_add(if is_late { 2 } else { 1 });
         open.state = State::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
-        self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
+        self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
         let Open { event, has_result, attempt, .. } = *open;
         if attempt == 1 {
             self.push.order(event, to, out);
@@ -97,19 +114,19 @@ impl Dfm {
     pub(super) fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let Some(open) = self.open.get(event).filter(|open| open.attempt == attempt) else { return };
         let State::Building { sfi: late, .. } = open.state else { return };
-        if self.recovery.is_some() {
+        if self.returning.recovery.is_some() {
             // Its end may have come, and waits.
-            return self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
+            return self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
         }
         self.set_late(late, true, out);
         let most = self.parameters.building;
         let room = self.sfis.iter().enumerate().map(|(sfi, it)| if sfi == late { 0 } else { it.room(most) });
-        match self.chooser.choose(room).filter(|_| attempt < ATTEMPTS_MAX) {
+        match self.assigning.chooser.choose(room).filter(|_| attempt < ATTEMPTS_MAX) {
             Some(sfi) => {
                 self.counters.reassigned += 1;
                 self.build_at(now, event, sfi, out);
             }
-            None => self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt)),
+            None => self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, attempt)),
         }
     }
 
@@ -128,13 +145,13 @@ impl Dfm {
             }
             open.state = State::Queued;
             self.counters.reassigned += 1;
-            self.queue.push_front(event);
+            self.assigning.queue.push_front(event);
         }
     }
 
     /// Nobody is left to build. What was built and not finished is not built again: the filter daemons are asked.
     pub(super) fn give_up_queue(&mut self, out: &mut Outbox) {
-        while let Some(event) = self.queue.pop_front() {
+        while let Some(event) = self.assigning.queue.pop_front() {
             if let Some(open) = self.open.remove(event) {
                 self.give_up(event, &open);
                 if open.granted.is_none() {

@@ -159,7 +159,7 @@ impl Dfm {
         let below = ledger.below;
         while let Some(event) = self.open.first().filter(|event| *event < below) {
             let open = self.open.remove(event).expect("the first is there");
-            self.queue.retain(|waiting| *waiting != event);
+            self.assigning.queue.retain(|waiting| *waiting != event);
             self.forget(open.event.grounds, open.built());
         }
         while let Some(event) = self.cleared.first().filter(|event| *event < below) {

@@ -16,6 +16,20 @@ use crate::message::{Assignment, HeldEvent, Holdings, Message};
 use base::ids::{EventId, NodeId};
 use base::time::Time;
 
+/// Whether this is a later life, and what it does not know yet.
+pub(super) struct Returning {
+    /// Until it knows what the builders hold.
+    pub(super) recovery: Option<Recovery>,
+    /// Takes what came meanwhile.
+    pub(super) catches_up: bool,
+}
+
+impl Returning {
+    pub(super) fn new(parameters: &DfmParameters) -> Self {
+        Self { recovery: parameters.late.then(|| Recovery::new(parameters)), catches_up: false }
+    }
+}
+
 /// What a later life does not know yet.
 pub(super) struct Recovery {
     /// They have not told what they hold, or have seen finished.
@@ -100,7 +114,7 @@ impl Recovery {
 impl Dfm {
     /// What has to wait until the builders have told what they hold is kept; anything else is handed back.
     pub(super) fn hold_back(&mut self, now: Time, input: Input) -> Option<Input> {
-        let Some(recovery) = &mut self.recovery else { return Some(input) };
+        let Some(recovery) = &mut self.returning.recovery else { return Some(input) };
         recovery.begin(now, self.parameters.build_timeout);
         let waits = match &input {
             // What is known to be finished is neither built again nor granted.
@@ -119,7 +133,7 @@ impl Dfm {
     }
 
     pub(super) fn on_held(&mut self, now: Time, from: NodeId, holdings: &Holdings, out: &mut Outbox) {
-        if let Some(recovery) = &mut self.recovery {
+        if let Some(recovery) = &mut self.returning.recovery {
             let finished = holdings.finished.iter().map(|finish| finish.event);
             holdings.newest.into_iter().chain(finished).for_each(|event| recovery.has_seen(event));
             if holdings.last {
@@ -172,7 +186,7 @@ impl Dfm {
             }
             Some((State::Granted { .. }, _)) => return,
             Some((State::Building { .. }, other)) if !granted && attempt <= other => return,
-            Some((State::Queued, _)) => self.queue.retain(|waiting| *waiting != event),
+            Some((State::Queued, _)) => self.assigning.queue.retain(|waiting| *waiting != event),
             Some((State::Building { .. }, _)) => {}
         }
         if granted {
@@ -180,24 +194,24 @@ impl Dfm {
         }
         let open = self.open.get_mut(event).expect("it is open by now");
         (open.attempt, open.state) = (attempt, State::Building { sfi, since: now });
-        self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
+        self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
     }
 
     /// Goes on as soon as it knows enough, or has waited long enough.
     pub(super) fn go_on_if_recovered(&mut self, now: Time, out: &mut Outbox) {
         let is_over = |recovery: &mut Recovery| recovery.is_over(now) || self.ending.is_abandoned();
-        let Some(recovery) = self.recovery.take_if(is_over) else { return };
+        let Some(recovery) = self.returning.recovery.take_if(is_over) else { return };
         self.counters.recovered_without += recovery.silent.len() as u64;
         recovery.silent.iter().for_each(|silent| out.note(Note::RecoveredWithout(silent.node)));
         if let DfmInput::SelfTrigger { first, limit, .. } = self.parameters.input {
             self.tell_itself_again(first, recovery.newest);
             self.exhaust_at(limit, out);
         }
-        self.catches_up = true;
+        self.returning.catches_up = true;
         for input in recovery.waiting {
             self.take_input(now, input, out);
         }
-        self.catches_up = false;
+        self.returning.catches_up = false;
         self.acknowledge(out);
         self.publish(out);
         self.assign(now, out);
@@ -208,8 +222,8 @@ impl Dfm {
     fn tell_itself_again(&mut self, first: EventId, newest: Option<EventId>) {
         // Nobody living may have seen an event that was given up at a dead builder, but it was counted.
         let counted = EventId(first.0 + self.closed_events.below_bound());
-        self.next_event = newest.map_or(first, EventId::next).max(counted);
-        self.counters.self_triggered = self.next_event.0.saturating_sub(first.0);
+        self.own.next_event = newest.map_or(first, EventId::next).max(counted);
+        self.counters.self_triggered = self.own.next_event.0.saturating_sub(first.0);
         for ordinal in counted.0 - first.0..self.counters.self_triggered {
             self.trigger_unknown(EventId(first.0 + ordinal), ordinal);
         }

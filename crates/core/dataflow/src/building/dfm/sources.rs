@@ -5,10 +5,29 @@ use alloc::vec::Vec;
 use super::{Dfm, DfmInput};
 use crate::building::dfm::books::{Open, State, Supervisor};
 use crate::component::Outbox;
+use crate::level1::pace::Pace;
 use crate::message::{Decision, EventInfo, Grounds, Message, Settlement};
 use crate::node::RUN_CONTROL;
 use base::ids::{EventId, NodeId};
 use base::time::Time;
+
+/// The trigger of a DFM that nobody tells what to build.
+pub(super) struct OwnTrigger {
+    /// Below this, level 1 or the own trigger will issue nothing more.
+    pub(super) next_event: EventId,
+    pub(super) pace: Option<Pace>,
+    pub(super) exhausted: bool,
+}
+
+impl OwnTrigger {
+    pub(super) fn new(input: &DfmInput) -> Self {
+        let (pace, next_event) = match *input {
+            DfmInput::SelfTrigger { first, spacing, seed, .. } => (Some(Pace::new(spacing, seed)), first),
+            _ => (None, EventId(0)),
+        };
+        Self { next_event, pace, exhausted: false }
+    }
+}
 
 impl Dfm {
     pub(super) fn on_decisions(
@@ -91,17 +110,19 @@ impl Dfm {
         self.push.on_event(event.event);
         let open = Open { event, has_result, source, builder, attempt: 0, granted: None, state: State::Queued };
         self.open.insert(event.event, open);
-        self.queue.push_back(event.event);
+        self.assigning.queue.push_back(event.event);
     }
 
     /// Tells the supervisors what is taken over, unless too much waits already: they hold their events until then, and
     /// so hold back level 1.
     pub(super) fn acknowledge(&mut self, out: &mut Outbox) {
         // A life that is over by now must not be answered: its successor would take that as meant for itself.
-        if self.catches_up {
+        if self.returning.catches_up {
             return;
         }
-        if self.queue.len() > self.parameters.queue || !matches!(self.parameters.input, DfmInput::Level2 { .. }) {
+        if self.assigning.queue.len() > self.parameters.queue
+            || !matches!(self.parameters.input, DfmInput::Level2 { .. })
+        {
             return;
         }
         if !self.supervisors.iter().any(|s| s.reachable && s.seen) {
@@ -149,15 +170,15 @@ impl Dfm {
         let DfmInput::SelfTrigger { limit, .. } = self.parameters.input else {
             return;
         };
-        if self.recovery.is_some() {
+        if self.returning.recovery.is_some() {
             return;
         }
-        while !self.exhausted && !self.ending.is_draining() && self.queue.is_empty() && self.has_room() {
-            if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
+        while !self.own.exhausted && !self.ending.is_draining() && self.assigning.queue.is_empty() && self.has_room() {
+            if !self.own.pace.as_mut().is_some_and(|pace| pace.take(now)) {
                 return;
             }
-            let (event, ordinal) = (self.next_event, self.counters.self_triggered);
-            self.next_event = event.next();
+            let (event, ordinal) = (self.own.next_event, self.counters.self_triggered);
+            self.own.next_event = event.next();
             self.counters.self_triggered += 1;
             self.trigger_unknown(event, ordinal);
             self.assign_queued(now, out);
@@ -175,7 +196,7 @@ impl Dfm {
     /// The last event of the run has been triggered.
     pub(super) fn exhaust_at(&mut self, limit: Option<u64>, out: &mut Outbox) {
         if limit.is_some_and(|limit| self.counters.self_triggered >= limit) {
-            self.exhausted = true;
+            self.own.exhausted = true;
             self.stop_trigger();
             out.send(RUN_CONTROL, Message::Exhausted);
         }

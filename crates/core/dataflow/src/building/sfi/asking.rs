@@ -1,30 +1,65 @@
 //! Which source is asked for which event.
 
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::Sfi;
-use crate::building::asked::Asked;
+use super::{Sfi, SfiParameters};
+use crate::building::asked::{Asked, AskedTable};
 use crate::building::held::Timeout;
+use crate::building::request_credits::RequestCredits;
 use crate::building::sfi::Source;
+use crate::building::sfi::requests::Requests;
 use crate::component::Outbox;
 use crate::message::DataRequest;
 use base::ids::EventId;
+use base::random::Random;
 use base::time::Time;
+
+/// Who was asked for what, and who is next.
+pub(super) struct Asking {
+    pub(super) asked: AskedTable,
+    /// Events with sources that were not asked yet, in the order of their assignment.
+    pub(super) to_ask: VecDeque<EventId>,
+    pub(super) credits: RequestCredits,
+    /// Requests of this pass.
+    pub(super) requests: Requests,
+    pub(super) timeouts: VecDeque<Timeout>,
+    pub(super) random: Random,
+    /// The order of requests.
+    pub(super) order: Vec<u16>,
+}
+
+impl Asking {
+    pub(super) fn new(parameters: &SfiParameters) -> Self {
+        let mut random = Random::new(parameters.seed);
+        let mut order: Vec<u16> = (0..parameters.sources.len() as u16).collect();
+        random.shuffle(&mut order);
+        Self {
+            asked: AskedTable::new(parameters.sources.len()),
+            to_ask: VecDeque::new(),
+            credits: RequestCredits::new(parameters.credits, parameters.outstanding_requests),
+            requests: Requests::default(),
+            timeouts: VecDeque::new(),
+            random,
+            order,
+        }
+    }
+}
 
 impl Sfi {
     /// Sends requests while credits last, the oldest assignment first.
     pub(super) fn ask(&mut self, now: Time, out: &mut Outbox) {
         self.ask_together(now, out);
-        while self.credits.has_one() {
-            let Some(&event) = self.to_ask.front() else { return };
+        while self.asking.credits.has_one() {
+            let Some(&event) = self.asking.to_ask.front() else { return };
             let Some(building) = self.events.find_mut(event) else {
                 // All that it was to ask for was pushed.
-                self.to_ask.pop_front();
+                self.asking.to_ask.pop_front();
                 continue;
             };
             let Some(source) = building.to_ask.pop() else {
-                self.to_ask.pop_front();
+                self.asking.to_ask.pop_front();
                 self.end_if_collected(event, out);
                 continue;
             };
@@ -44,31 +79,31 @@ impl Sfi {
                 let left = left().collect();
                 building.name(source, left);
             }
-            *self.asked.at_mut(building.number, index) =
+            *self.asking.asked.at_mut(building.number, index) =
                 Asked { awaited: true, unpushed: false, sent: now, serial: 0, valid_from: 1 };
             building.awaited += 1;
-            self.credits.spend(1);
+            self.asking.credits.spend(1);
             self.send_request(now, event, source, out);
         }
     }
 
     /// Asks a source, once it is in reach or has a new life, for what it owes. That does not count as another try.
     pub(super) fn ask_anew(&mut self, now: Time, source: usize, out: &mut Outbox) {
-        self.requests.forget(self.parameters.sources[source].node);
-        for event in self.in_order(|building| self.asked.at(building.number, source).awaited) {
+        self.asking.requests.forget(self.parameters.sources[source].node);
+        for event in self.in_order(|building| self.asking.asked.at(building.number, source).awaited) {
             self.send_try(now, event, source as u16, out);
         }
     }
 
     pub(super) fn send_request(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find(event).expect("the event is held");
-        self.asked.at_mut(building.number, usize::from(source)).serial += 1;
+        self.asking.asked.at_mut(building.number, usize::from(source)).serial += 1;
         self.send_try(now, event, source, out);
     }
 
     pub(super) fn send_try(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find(event).expect("the event is held");
-        let asked = self.asked.at_mut(building.number, usize::from(source));
+        let asked = self.asking.asked.at_mut(building.number, usize::from(source));
         asked.sent = now;
         self.counters.requests += 1;
         let (attempt, serial) = (building.attempt, asked.serial);
@@ -80,21 +115,21 @@ impl Sfi {
         }
         let robs = building.names(source).map_or_else(Vec::new, <[u32]>::to_vec);
         let request = DataRequest { event: building.event, attempt, request: u32::from(serial), robs };
-        self.requests.add(to, request, out);
+        self.asking.requests.add(to, request, out);
     }
 
     /// Events that came together are asked for together, as far as credits last for all their sources: source by source, in
     /// the order of the first event. The same messages go as if it was done event by event; but what is kept of a source, and
     /// its group of requests, are touched once for all events.
     fn ask_together(&mut self, now: Time, out: &mut Outbox) {
-        let Some(all) = self.to_ask.front().and_then(|event| self.whole(*event)) else { return };
-        let affordable = self.credits.left().checked_div(all).unwrap_or(0);
-        let alike = self.to_ask.iter().take_while(|event| self.whole(**event) == Some(all));
+        let Some(all) = self.asking.to_ask.front().and_then(|event| self.whole(*event)) else { return };
+        let affordable = self.asking.credits.left().checked_div(all).unwrap_or(0);
+        let alike = self.asking.to_ask.iter().take_while(|event| self.whole(**event) == Some(all));
         let count = alike.take(affordable).count();
         if count < 2 {
             return;
         }
-        let together: Vec<EventId> = self.to_ask.drain(..count).collect();
+        let together: Vec<EventId> = self.asking.to_ask.drain(..count).collect();
         let first = self.events.find_mut(together[0]).expect("an event to ask for is held");
         let mut order = core::mem::take(&mut first.to_ask);
         order.reverse();
@@ -140,22 +175,22 @@ impl Sfi {
         let index = usize::from(source);
         let Source { node: to, results, .. } = self.parameters.sources[index];
         self.counters.requests += events.len() as u64;
-        self.credits.spend(events.len());
+        self.asking.credits.spend(events.len());
         for &event in events {
-            *self.asked.at_mut(event, index) =
+            *self.asking.asked.at_mut(event, index) =
                 Asked { sent: now, serial: 1, valid_from: 1, awaited: true, unpushed: false };
         }
         if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
             intake.on_asked(index);
         }
-        self.requests.add_shared(to, requests, out);
+        self.asking.requests.add_shared(to, requests, out);
     }
 
     /// Requests for this event are sent now.
     fn expect_answers(&mut self, now: Time, event: EventId, attempt: u16) {
         let timeout = Timeout { deadline: now + self.parameters.request_timeout, event, attempt };
-        if self.timeouts.back() != Some(&timeout) {
-            self.timeouts.push_back(timeout);
+        if self.asking.timeouts.back() != Some(&timeout) {
+            self.asking.timeouts.push_back(timeout);
         }
     }
 }

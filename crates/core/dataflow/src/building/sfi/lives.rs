@@ -86,10 +86,10 @@ impl Sfi {
             self.reuse(dropped);
             self.counters.revoked += 1;
         }
-        self.credits.come_home(self.credits.outstanding());
-        self.requests.clear();
+        self.asking.credits.come_home(self.asking.credits.outstanding());
+        self.asking.requests.clear();
         self.ended.clear();
-        self.to_ask.clear();
+        self.asking.to_ask.clear();
         self.busy = false;
     }
 

@@ -235,8 +235,9 @@ impl Ros {
     }
 
     pub(super) fn on_accepts_pushed(&mut self, now: Time, events: &[EventInfo], times: &[Interval], out: &mut Outbox) {
-        let destinations = events.iter().filter_map(|event| Some((self.destinations.of(event.event)?, event.event)));
-        self.to_push.extend(destinations);
+        let destinations =
+            events.iter().filter_map(|event| Some((self.pushing.destinations.of(event.event)?, event.event)));
+        self.pushing.offers.extend(destinations);
         self.taken.take(now, events.len(), out);
         let links = self.links.as_deref_mut().expect("links that push");
         if links.newest_issued.is_none() {
@@ -401,7 +402,7 @@ impl Ros {
         if !links.is_placed(event, self.robs[rob].newest()) {
             return Some(Refusal::Unplaced);
         }
-        if event < self.valid.oldest() {
+        if event < self.clearing.valid.oldest() {
             let is_behind = links.newest_issued < Some(event);
             return Some(if is_behind { Refusal::NeverTriggered } else { Refusal::Old });
         }
@@ -483,7 +484,7 @@ impl Ros {
     /// What was cleared may have made room.
     pub(super) fn turn_links_on(&mut self, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
-        let (oldest, cleared) = (self.valid.oldest(), &self.cleared);
+        let (oldest, cleared) = (self.clearing.valid.oldest(), &self.clearing.cleared);
         for rob in 0..links.each.len() {
             // A leader with a hand-shake is off after each trigger, however much room there is. Who lacks a trigger holds up its event.
             let LinkParameters { one_by_one, leads, .. } = links.each[rob].parameters;

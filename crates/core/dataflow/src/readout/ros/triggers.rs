@@ -25,7 +25,7 @@ impl Ros {
 
     /// What was issued before this life, or lost with who gave triggers: nobody reads it out any more.
     pub(super) fn on_issued_up_to(&mut self, last: EventId, out: &mut Outbox) {
-        self.valid.note_issued(last);
+        self.clearing.valid.note_issued(last);
         self.on_issued_before(last);
         self.given.passed = self.given.passed.max(Some(last));
         self.pass_late(out);
@@ -35,7 +35,7 @@ impl Ros {
 
     /// A link that has nothing to read has passed what it was not given.
     pub(super) fn pass_late(&mut self, out: &mut Outbox) {
-        if !self.to_read.is_empty() || !self.readings.is_empty() {
+        if !self.reads.next.is_empty() || !self.reads.under_way.is_empty() {
             return;
         }
         let Some(last) = self.given.passed.take() else { return };
@@ -49,7 +49,7 @@ impl Ros {
     pub(super) fn on_trigger_source(&mut self, life: Incarnation, out: &mut Outbox) {
         if self.given.life.replace(life).is_some_and(|before| before != life) {
             self.taken = TakenCount::new(self.parameters.level1, self.parameters.in_flight);
-            self.given.before = self.to_read.len();
+            self.given.before = self.reads.next.len();
         }
         self.taken.tell(out);
         self.tell_busy(out);
