@@ -11,7 +11,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use agents::{Children, Farm};
@@ -46,6 +46,7 @@ use words::Words;
 
 pub use membership::registrar::Restart;
 pub use outcome::{Outcome, StartError};
+use runs::Asks;
 pub(crate) use runs::{Request, Wanted};
 pub use site::idle;
 pub(crate) use site::{link_key, new_host};
@@ -118,18 +119,10 @@ struct Conductor {
     /// For the present run, or the last one.
     assembly: Assembly,
     controller: Controller,
-    requests: Receiver<Request>,
-    /// A request that came while something else went on.
-    asked: Option<Request>,
+    asks: Asks,
     phase: Phase,
-    /// Who wants the run that goes on, or begins.
-    wanted: Option<Box<Wanted>>,
     /// Nobody else takes its number.
     number: Option<RunNumber>,
-    /// Who waits for the applications to start.
-    boots: Option<SyncSender<Result<(), StartError>>>,
-    /// Why the run that was wanted did not begin, until that is told.
-    failure: Option<StartError>,
     /// Why the partition is at fault.
     lost: Option<(NodeId, String)>,
     /// Whether this process is told to sleep when there is nothing to do.
@@ -145,12 +138,16 @@ struct Conductor {
     left_files: Option<LeftFiles>,
     measures: Measures,
     words: Words,
-    /// Of the samples of this run.
-    shows: Arc<Shown>,
+    showing: Showing,
+}
+
+/// What this run shows to those who watch it.
+struct Showing {
+    samples: Arc<Shown>,
     /// Who is asked for samples next, among those who show some.
-    next_shown: usize,
+    next_sample: usize,
     next_progress: Time,
-    shown: Figures,
+    figures: Figures,
 }
 
 enum Phase {
@@ -214,18 +211,14 @@ impl Conductor {
         let registrar = registrar(&assembly, site.outside(&assembly));
         let host = site::bare_host(&assembly, links, &registrar);
         let controller = Controller::new(assembly.applications.clone());
-        let shows = Shown::of(&assembly);
+        let samples = Shown::of(&assembly);
         let conductor = Self {
             site,
             assembly,
             controller,
-            requests,
-            asked: None,
+            asks: Asks::new(requests),
             phase: Phase::Idle,
-            wanted: None,
             number: None,
-            boots: None,
-            failure: None,
             lost: None,
             rests: false,
             children,
@@ -238,10 +231,7 @@ impl Conductor {
             left_files: None,
             measures,
             words: Words::default(),
-            shows,
-            next_progress: now,
-            next_shown: 0,
-            shown: Figures::default(),
+            showing: Showing { samples, next_sample: 0, next_progress: now, figures: Figures::default() },
         };
         Ok((host, conductor))
     }
@@ -302,10 +292,10 @@ impl Conductor {
 
     /// Hands an event to whoever watches, if anybody does.
     fn show(&self, now: Time, from: NodeId, recording: Recording) {
-        let Some(news) = self.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) else { return };
+        let Some(news) = self.asks.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) else { return };
         let Some(application) = self.assembly.application(from) else { return };
         let of = (application.name.clone(), application.role);
-        news.sample(Sampled::new(&self.shows, of, now, recording));
+        news.sample(Sampled::new(&self.showing.samples, of, now, recording));
     }
 
     fn on_tick(&mut self, now: Time, host: &mut Host) {
@@ -320,8 +310,8 @@ impl Conductor {
             self.fulfil(now, host, wish);
         }
         self.control.is(self.controller.state());
-        if self.next_progress <= now {
-            self.next_progress = now + PROGRESS_EVERY;
+        if self.showing.next_progress <= now {
+            self.showing.next_progress = now + PROGRESS_EVERY;
             self.show_progress(now, host);
         }
     }
@@ -405,7 +395,7 @@ impl Conductor {
         self.measures.begin(now, &self.children);
         self.with_controller(host, |controller, out| controller.start(now, out).expect("they are connected"));
         self.control.is(self.controller.state());
-        if let Some(begin) = self.wanted.as_mut().and_then(|wanted| wanted.begin.take()) {
+        if let Some(begin) = self.asks.wanted.as_mut().and_then(|wanted| wanted.begin.take()) {
             // Whoever wanted the run may have lost patience.
             let _ = begin.send(self.control.of_this_run());
         }
@@ -446,12 +436,12 @@ impl Conductor {
         figures.stopping = controller.draining();
         figures.troubles = self.words.troubles(|node| self.assembly.name(node)).collect();
         // What a life had counted since its last report died with it, until the next one finds it in files or is told.
-        figures.is_at_least(&self.shown);
-        self.shown.clone_from(&figures);
+        figures.is_at_least(&self.showing.figures);
+        self.showing.figures.clone_from(&figures);
         if let Some(probe) = &mut self.probe.0 {
             probe.figures(&figures);
         }
-        if let Some(news) = self.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
+        if let Some(news) = self.asks.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
             news.figures(&figures);
         }
         if size.is_some_and(|size| figures.bytes_recorded >= size.bytes()) {
@@ -482,21 +472,21 @@ impl Conductor {
             return;
         }
         let at_once = (SAMPLED_BYTES / sampling.size.bytes().max(1)).clamp(1, showing.len() as u64) as usize;
-        for place in self.next_shown..self.next_shown + at_once {
+        for place in self.showing.next_sample..self.showing.next_sample + at_once {
             host.send_from_control(showing[place % showing.len()], Message::Command(Command::Sample));
         }
-        self.next_shown = (self.next_shown + at_once) % showing.len();
+        self.showing.next_sample = (self.showing.next_sample + at_once) % showing.len();
     }
 
     fn has_reader(&self) -> bool {
-        self.wanted.as_ref().is_some_and(|wanted| wanted.news.is_some())
+        self.asks.wanted.as_ref().is_some_and(|wanted| wanted.news.is_some())
     }
 
     fn say(&mut self, text: &str) {
         if let Some(probe) = &mut self.probe.0 {
-            if self.wanted.is_some() { probe.said(text) } else { probe.said_between_runs(text) }
+            if self.asks.wanted.is_some() { probe.said(text) } else { probe.said_between_runs(text) }
         }
-        if let Some(news) = self.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
+        if let Some(news) = self.asks.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
             news.said(text);
         }
     }

@@ -1,7 +1,7 @@
 //! What leads from one run to the next in the same processes: applications start, begin a run, give it up, wait for another.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::{SyncSender, TryRecvError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 
 use agents::Child;
 use base::ids::{Incarnation, NodeId, Role};
@@ -46,6 +46,25 @@ pub(crate) struct Wanted {
     pub(crate) over: SyncSender<Result<Outcome, StartError>>,
 }
 
+/// What is asked, and who waits for an answer.
+pub(super) struct Asks {
+    requests: Receiver<Request>,
+    /// A request that came while something else went on.
+    early: Option<Request>,
+    /// Who wants the run that goes on, or begins.
+    pub(super) wanted: Option<Box<Wanted>>,
+    /// Who waits for the applications to start.
+    boots: Option<SyncSender<Result<(), StartError>>>,
+    /// Why the run that was wanted did not begin, until that is told.
+    failure: Option<StartError>,
+}
+
+impl Asks {
+    pub(super) fn new(requests: Receiver<Request>) -> Self {
+        Self { requests, early: None, wanted: None, boots: None, failure: None }
+    }
+}
+
 impl Drop for Wanted {
     fn drop(&mut self) {
         self.news.iter().for_each(Mailbox::close);
@@ -62,14 +81,14 @@ impl Conductor {
         match request {
             Request::Boot(done) => self.boot(context.now, context.shared, done),
             Request::Start(wanted) => {
-                self.wanted = Some(wanted);
+                self.asks.wanted = Some(wanted);
                 // Who is dead already is started again for the run.
                 self.reap(context.now, context.shared);
                 match self.plan() {
                     Ok(planned) => self.start(context, planned),
                     Err(error) if self.controller.state() == State::Absent => self.fail(error),
                     Err(error) => {
-                        self.failure = Some(error);
+                        self.asks.failure = Some(error);
                         self.control.over(self.controller.state());
                         self.answer(None);
                     }
@@ -82,7 +101,7 @@ impl Conductor {
 
     /// What is asked for next, if anything is.
     fn next_request(&mut self) -> Option<Request> {
-        self.asked.take().or_else(|| match self.requests.try_recv() {
+        self.asks.early.take().or_else(|| match self.asks.requests.try_recv() {
             Ok(request) => Some(request),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Request::ShutDown),
@@ -91,12 +110,12 @@ impl Conductor {
 
     /// Whether somebody may ask for another run.
     fn goes_on(&mut self) -> bool {
-        self.asked = self.next_request();
-        !matches!(self.asked, Some(Request::ShutDown))
+        self.asks.early = self.next_request();
+        !matches!(self.asks.early, Some(Request::ShutDown))
     }
 
     fn boot(&mut self, now: Time, host: &mut Host, done: SyncSender<Result<(), StartError>>) {
-        self.boots = Some(done);
+        self.asks.boots = Some(done);
         match self.start_missing(now, host) {
             Ok(()) => self.phase = Phase::Booting { deadline: now + self.start_timeout() },
             Err(error) => self.fail(error),
@@ -120,7 +139,7 @@ impl Conductor {
     }
 
     fn answer_boot(&mut self, answer: Result<(), StartError>) {
-        if let Some(boots) = self.boots.take() {
+        if let Some(boots) = self.asks.boots.take() {
             // Whoever asked may be gone.
             let _ = boots.send(answer);
         }
@@ -134,7 +153,7 @@ impl Conductor {
         if let Some((node, how)) = &self.lost {
             return Err(StartError::Lost { name: self.name(*node), how: how.clone() });
         }
-        self.site.plan(self.wanted.as_ref().expect("somebody wants it").settings.clone())
+        self.site.plan(self.asks.wanted.as_ref().expect("somebody wants it").settings.clone())
     }
 
     /// Begins to start a run.
@@ -143,8 +162,9 @@ impl Conductor {
             self.measures = Measures::launch(context.now, &self.children);
         }
         (self.assembly, self.number, self.left_files) = (assembly, Some(number), Some(left_files));
-        self.shows = Shown::of(&self.assembly);
-        (self.words, self.shown, self.next_progress) = (Words::default(), Figures::default(), context.now);
+        self.showing.samples = Shown::of(&self.assembly);
+        (self.words, self.showing.figures, self.showing.next_progress) =
+            (Words::default(), Figures::default(), context.now);
         self.phase = Phase::Starting { deadline: context.now + self.start_timeout() };
         if let Err(error) = self.make_ready(context) {
             self.fail(error);
@@ -212,7 +232,7 @@ impl Conductor {
     /// The run did not begin, or the applications have not started.
     pub(super) fn give_up(&mut self, now: Time, host: &mut Host) {
         let Phase::Failed(error) = core::mem::replace(&mut self.phase, Phase::Over) else { return };
-        self.failure = Some(error);
+        self.asks.failure = Some(error);
         let was_booted = self.controller.state() != State::Absent;
         // One that is at fault stays so.
         let _ = self.controller.fail();
@@ -293,11 +313,11 @@ impl Conductor {
 
     /// Says how it went to whoever wanted it.
     fn answer(&mut self, outcome: Option<Outcome>) {
-        let failure = self.failure.take();
-        if let Some(probe) = self.probe.0.as_mut().filter(|_| self.wanted.is_some()) {
+        let failure = self.asks.failure.take();
+        if let Some(probe) = self.probe.0.as_mut().filter(|_| self.asks.wanted.is_some()) {
             probe.over();
         }
-        match (self.wanted.take(), failure) {
+        match (self.asks.wanted.take(), failure) {
             (Some(mut wanted), failure) => {
                 wanted.begin = None;
                 let answer = outcome.ok_or_else(|| failure.unwrap_or(StartError::ShutDown));

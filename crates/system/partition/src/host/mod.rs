@@ -15,6 +15,7 @@ mod frames;
 mod links;
 mod links_error;
 mod recorder;
+mod routes;
 mod sharing;
 mod sources;
 mod steering;
@@ -45,7 +46,7 @@ use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
 pub(crate) use carriers::Carriers;
-use carriers::{Choice, InSeveralWays, Routes, counted, kind_of};
+use carriers::{Choice, InSeveralWays, counted, kind_of};
 pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub use channel::{SHM_BATCH, SLICES_BATCH};
 pub(crate) use checks::FragmentChecks;
@@ -61,7 +62,9 @@ pub(crate) use membership::passage::{LinkId, Part};
 pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
 pub(crate) use recorder::{EventMaker, RecordedStreams, file_record};
+use routes::{Route, RouteTable};
 pub use steering::{Steering, Strategy, fragments};
+use turns::Schedule;
 use unproven::Outcome;
 pub use workshop::WorkshopError;
 pub(crate) use workshop::{Workshop, unpinned};
@@ -74,11 +77,7 @@ pub struct Host {
     nodes: Vec<Option<Hosted>>,
     /// By node id: the present life of each application, as far as it is known.
     lives: Vec<Incarnation>,
-    routes: Vec<Route>,
-    /// Those of the messages of run control, which keep to the connection by which a process joined.
-    control_routes: Vec<Route>,
-    /// By node, further connections.
-    further_routes: Vec<Routes>,
+    routes: RouteTable,
     carriers: Carriers,
     pub links: Links,
     /// Messages between components here.
@@ -94,26 +93,14 @@ pub struct Host {
     copy_below: usize,
     check: FragmentChecks,
     out: Outbox,
-    /// Components that were given something since they were flushed.
-    touched: Vec<NodeId>,
     encoded: Vec<u8>,
     network: Network,
     /// Messages of another run to run control, which were refused.
     stale: u64,
     /// Says where the time goes.
     metering: Metering,
-    /// The newest time that a component here was given.
-    latest: Time,
-    /// By node: when its component wants to be called, as of its last flush.
-    deadlines: Vec<Option<Time>>,
-    /// None of these is earlier. A pass looks at no other.
-    earliest: Option<Time>,
-    /// Nodes whose work may have something for them: those whose work goes on in threads of its own, and read-out systems that
-    /// wait for pages.
-    working: Vec<NodeId>,
-    /// Read-out systems whose sources send by themselves, and level 1 with processors outside.
-    sourced: Vec<NodeId>,
-    /// What their sources have sent; empty between passes.
+    schedule: Schedule,
+    /// What sources have sent; empty between passes.
     news: Vec<(u16, LinkNews)>,
 }
 
@@ -123,13 +110,6 @@ struct Hosted {
     workshop: Workshop,
     /// Whether it was given something since it was flushed.
     touched: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Route {
-    Nowhere,
-    Here,
-    Link(LinkId),
 }
 
 impl Host {
@@ -149,9 +129,7 @@ impl Host {
             roles,
             nodes: (0..node_count).map(|_| None).collect(),
             lives: vec![Incarnation::FIRST; node_count],
-            routes: vec![Route::Nowhere; node_count],
-            control_routes: vec![Route::Nowhere; node_count],
-            further_routes: vec![Routes::default(); node_count],
+            routes: RouteTable::new(node_count),
             carriers,
             links,
             local: Turns::new(),
@@ -162,16 +140,11 @@ impl Host {
             copy_below,
             check,
             out: Outbox::new(),
-            touched: Vec::new(),
             encoded: Vec::new(),
             network: Network::default(),
             stale: 0,
             metering: Metering::default(),
-            latest: Time::ZERO,
-            deadlines: vec![None; node_count],
-            earliest: None,
-            working: Vec::new(),
-            sourced: Vec::new(),
+            schedule: Schedule::new(node_count),
             news: Vec::new(),
         }
     }
@@ -191,7 +164,7 @@ impl Host {
 
     /// Run control is in this process: its messages come out of [`Host::next_for_control`].
     pub fn host_control(&mut self) {
-        self.routes[usize::from(RUN_CONTROL.0)] = Route::Here;
+        self.routes.data[usize::from(RUN_CONTROL.0)] = Route::Here;
     }
 
     /// An application is in this life from now on.
@@ -239,14 +212,14 @@ impl Host {
         let role = self.roles[usize::from(id.0)];
         let node = Node::new(id, self.run, self.life(id), Arc::clone(&self.roles), component);
         if workshop.has_thread() {
-            self.working.push(id);
+            self.schedule.working.push(id);
         }
         if workshop.sources().is_some() {
-            self.sourced.push(id);
+            self.schedule.sourced.push(id);
         }
         self.nodes[usize::from(id.0)] = Some(Hosted { node, role, workshop, touched: false });
-        self.routes[usize::from(id.0)] = Route::Here;
-        self.control_routes[usize::from(id.0)] = Route::Here;
+        self.routes.data[usize::from(id.0)] = Route::Here;
+        self.routes.control[usize::from(id.0)] = Route::Here;
         self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(Incarnation::FIRST));
         let here: Vec<NodeId> = self.hosted().filter(|other| *other != id && talk(id, *other)).collect();
         for other in here {
@@ -262,18 +235,18 @@ impl Host {
 
     /// Messages to this node travel over this connection from now on.
     pub fn route_over(&mut self, node: NodeId, link: LinkId) {
-        self.control_routes[usize::from(node.0)] = Route::Link(link);
+        self.routes.control[usize::from(node.0)] = Route::Link(link);
         self.route_data_over(node, link);
     }
 
     /// Messages of components to this node travel over this connection from now on.
     pub fn route_data_over(&mut self, node: NodeId, link: LinkId) {
-        self.routes[usize::from(node.0)] = Route::Link(link);
+        self.routes.data[usize::from(node.0)] = Route::Link(link);
     }
 
     /// What is chosen to travel so to this node travels over this connection from now on, unless there is such a one already.
     pub fn route_part_over(&mut self, node: NodeId, part: Part, link: LinkId) {
-        if self.further_routes[usize::from(node.0)].add(part, link) {
+        if self.routes.further[usize::from(node.0)].add(part, link) {
             self.links.set_port(link, part.port);
         }
     }
@@ -281,7 +254,7 @@ impl Host {
     /// Ends a connection. What travels over a further one to a node goes over the first one again.
     pub fn close(&mut self, link: LinkId) {
         self.links.close(link);
-        self.further_routes.iter_mut().for_each(|routes| routes.remove(link));
+        self.routes.further.iter_mut().for_each(|routes| routes.remove(link));
     }
 
     /// What carries messages to other processes.
@@ -302,9 +275,7 @@ impl Host {
     /// Tells all components here that talk to it about a peer elsewhere.
     pub fn tell_all(&mut self, now: Time, node: NodeId, state: PeerState, talk: impl Fn(NodeId, NodeId) -> bool) {
         if !matches!(state, PeerState::Up(_)) {
-            self.routes[usize::from(node.0)] = Route::Nowhere;
-            self.control_routes[usize::from(node.0)] = Route::Nowhere;
-            self.further_routes[usize::from(node.0)].clear();
+            self.routes.lose(node);
             if let Some(datagrams) = &mut self.links.datagrams {
                 datagrams.part(node);
             }
@@ -319,7 +290,7 @@ impl Host {
     pub fn input(&mut self, now: Time, to: NodeId, input: Input) {
         let now = self.forward(now);
         let Some(hosted) = &mut self.nodes[usize::from(to.0)] else { return };
-        hosted.touch(&mut self.touched);
+        hosted.touch(&mut self.schedule.touched);
         let metered = !matches!(input, Input::Fragment { .. });
         if metered {
             self.metering.enter_input(to, hosted.role, &input);
@@ -333,8 +304,8 @@ impl Host {
 
     /// Time as components see it does not go back within a pass.
     fn forward(&mut self, now: Time) -> Time {
-        self.latest = self.latest.max(now);
-        self.latest
+        self.schedule.latest = self.schedule.latest.max(now);
+        self.schedule.latest
     }
 
     /// Sends a message of run control.
@@ -379,7 +350,7 @@ impl Host {
 
     /// Feeds finished work back.
     fn collect_work(&mut self, now: Time) {
-        let working = core::mem::take(&mut self.working);
+        let working = core::mem::take(&mut self.schedule.working);
         for &id in &working {
             let index = usize::from(id.0);
             while let Some((ticket, outcome, complaint)) = self.next_done(index) {
@@ -394,8 +365,8 @@ impl Host {
             self.retry_read_out(now, id);
         }
         // Others have begun to wait meanwhile, and some need not any more.
-        self.working.extend(working);
-        let Self { working, nodes, .. } = self;
+        self.schedule.working.extend(working);
+        let Self { schedule: Schedule { working, .. }, nodes, .. } = self;
         working.sort_unstable();
         working.dedup();
         working.retain(|id| nodes[usize::from(id.0)].as_ref().is_some_and(|hosted| hosted.workshop.is_working()));
@@ -555,7 +526,7 @@ impl Host {
     fn take_multicast(&mut self, now: Time, envelope: Envelope, message: &Message) {
         for index in 0..self.readout.len() {
             let to = self.readout[index];
-            if self.routes[usize::from(to.0)] == Route::Here {
+            if self.routes.data[usize::from(to.0)] == Route::Here {
                 self.deliver(now, &Envelope { to, to_incarnation: self.life(to), ..envelope }, message.clone());
             }
         }
@@ -618,7 +589,7 @@ impl Host {
             self.network.malformed += 1;
             return;
         };
-        hosted.touch(&mut self.touched);
+        hosted.touch(&mut self.schedule.touched);
         hosted.node.receive(now, envelope, message, &mut self.out);
         self.carry_out(now, envelope.to);
     }
@@ -653,7 +624,7 @@ impl Host {
         let at_once = self.multicast_at_once(from, message);
         for index in 0..self.readout.len() {
             let to = self.readout[index];
-            if !at_once || !matches!(self.routes[usize::from(to.0)], Route::Link(_)) {
+            if !at_once || !matches!(self.routes.data[usize::from(to.0)], Route::Link(_)) {
                 self.send_from(from, to, message.clone());
             } else {
                 stamp_sending(&self.envelope(from, to), message);
@@ -687,7 +658,7 @@ impl Host {
 
     fn send(&mut self, envelope: Envelope, message: Message) {
         stamp_sending(&envelope, &message);
-        let routes = if envelope.from == RUN_CONTROL { &self.control_routes } else { &self.routes };
+        let routes = if envelope.from == RUN_CONTROL { &self.routes.control } else { &self.routes.data };
         match routes.get(usize::from(envelope.to.0)).copied().unwrap_or(Route::Nowhere) {
             Route::Nowhere => {}
             Route::Here if envelope.to == RUN_CONTROL => self.control.push_back((envelope.from, message)),
@@ -726,7 +697,7 @@ impl Host {
         {
             return;
         }
-        let routes = &self.further_routes[usize::from(envelope.to.0)];
+        let routes = &self.routes.further[usize::from(envelope.to.0)];
         let chosen = kind_of(choice.way).and_then(|kind| routes.find(kind, choice.port));
         self.queue(chosen.unwrap_or(link), message, bulk);
     }
@@ -759,7 +730,7 @@ impl Host {
             Ok(()) if connection.has_batch() => {
                 self.metering.enter(|| (Section::Write, 1, connection.queued_bytes()));
                 // A loss is reported when the last frames have been received.
-                let _ = connection.link_mut().flush(self.latest);
+                let _ = connection.link_mut().flush(self.schedule.latest);
                 self.leave();
             }
             Ok(()) | Err(SendError::Lost(_)) => {}
@@ -806,7 +777,7 @@ impl Host {
     }
 
     fn has_work(&self) -> bool {
-        let working = self.working.iter().filter_map(|id| self.nodes[usize::from(id.0)].as_ref());
+        let working = self.schedule.working.iter().filter_map(|id| self.nodes[usize::from(id.0)].as_ref());
         working.into_iter().any(|hosted| hosted.workshop.has_work())
     }
 }

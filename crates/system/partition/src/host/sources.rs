@@ -349,14 +349,14 @@ impl Host {
     }
 
     fn sources(&self) -> impl Iterator<Item = &Sources> {
-        let sourced = self.sourced.iter().filter_map(|node| self.nodes[usize::from(node.0)].as_ref());
+        let sourced = self.schedule.sourced.iter().filter_map(|node| self.nodes[usize::from(node.0)].as_ref());
         sourced.filter_map(|hosted| hosted.workshop.sources())
     }
 
     /// Hands what sources have sent to their read-out systems.
     pub(super) fn take_from_sources(&mut self, now: Time, poller: &mut Poller) {
-        for index in 0..self.sourced.len() {
-            let node = self.sourced[index];
+        for index in 0..self.schedule.sourced.len() {
+            let node = self.schedule.sourced[index];
             let mut news = core::mem::take(&mut self.news);
             let hosted = self.nodes[usize::from(node.0)].as_mut();
             let Some(sources) = hosted.and_then(|hosted| hosted.workshop.sources_mut()) else { continue };

@@ -10,16 +10,40 @@ use transport::clock;
 
 use super::{Host, Hosted, Section};
 
+/// Which components have something to do, and when.
+#[derive(Default)]
+pub(super) struct Schedule {
+    /// Components that were given something since they were flushed.
+    pub(super) touched: Vec<NodeId>,
+    /// The newest time that a component here was given.
+    pub(super) latest: Time,
+    /// By node: when its component wants to be called, as of its last flush.
+    deadlines: Vec<Option<Time>>,
+    /// None of these is earlier. A pass looks at no other.
+    earliest: Option<Time>,
+    /// Nodes whose work may have something for them: those whose work goes on in threads of its own, and read-out systems that
+    /// wait for pages.
+    pub(super) working: Vec<NodeId>,
+    /// Read-out systems whose sources send by themselves, and level 1 with processors outside.
+    pub(super) sourced: Vec<NodeId>,
+}
+
+impl Schedule {
+    pub(super) fn new(node_count: usize) -> Self {
+        Self { deadlines: vec![None; node_count], ..Self::default() }
+    }
+}
+
 impl Host {
     /// What the components here have ready goes out: they were given all that was there. Whether there was any such component.
     pub(crate) fn flush_components(&mut self, now: Time) -> bool {
         let now = self.forward(now);
-        let mut touched = core::mem::take(&mut self.touched);
+        let mut touched = core::mem::take(&mut self.schedule.touched);
         let any = !touched.is_empty();
         touched.drain(..).for_each(|node| self.flush_component(now, node));
-        if self.touched.is_empty() {
+        if self.schedule.touched.is_empty() {
             // Keeps its memory.
-            self.touched = touched;
+            self.schedule.touched = touched;
         }
         any
     }
@@ -32,34 +56,34 @@ impl Host {
         self.metering.enter(|| (Section::Flush(role), 0, 0));
         hosted.node.flush(now, &mut self.out);
         let deadline = hosted.node.next_deadline();
-        self.deadlines[usize::from(node.0)] = deadline;
-        self.earliest = [self.earliest, deadline].into_iter().flatten().min();
+        self.schedule.deadlines[usize::from(node.0)] = deadline;
+        self.schedule.earliest = [self.schedule.earliest, deadline].into_iter().flatten().min();
         self.carry_out(now, node);
         self.leave();
     }
 
     pub(super) fn has_touched(&self) -> bool {
-        !self.touched.is_empty()
+        !self.schedule.touched.is_empty()
     }
 
     /// When a component may want to be called, but for those that were given something since they were flushed: they will be
     /// before this process sleeps.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.earliest
+        self.schedule.earliest
     }
 
     /// Calls every component whose deadline has come.
     pub(super) fn run_deadlines(&mut self, now: Time) {
-        if self.earliest.is_none_or(|earliest| earliest > now) {
+        if self.schedule.earliest.is_none_or(|earliest| earliest > now) {
             return;
         }
-        for index in 0..self.deadlines.len() {
+        for index in 0..self.schedule.deadlines.len() {
             // It names its next one when it is flushed.
-            if self.deadlines[index].take_if(|deadline| *deadline <= now).is_some() {
+            if self.schedule.deadlines[index].take_if(|deadline| *deadline <= now).is_some() {
                 self.input(now, NodeId(index as u16), Input::Deadline);
             }
         }
-        self.earliest = self.deadlines.iter().flatten().min().copied();
+        self.schedule.earliest = self.schedule.deadlines.iter().flatten().min().copied();
     }
 
     /// Delivers messages between components of this process, as long as there are any, up to a bound.

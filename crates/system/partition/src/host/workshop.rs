@@ -258,8 +258,8 @@ impl Host {
     fn stall(&mut self, node: NodeId, reading: Reading) {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
         hosted.workshop.stalled.push_back(reading);
-        if !self.working.contains(&node) {
-            self.working.push(node);
+        if !self.schedule.working.contains(&node) {
+            self.schedule.working.push(node);
         }
     }
 }
