@@ -48,7 +48,7 @@ impl World {
     pub(super) fn note_return(&mut self, node: NodeId) {
         let now = self.now;
         let has_died = |struck: &&mut Struck| matches!(struck.fault, Fault::Restart(died, _) if died == node);
-        self.struck.iter_mut().filter(has_died).for_each(|struck| _ = struck.back.get_or_insert(now));
+        self.tally.struck.iter_mut().filter(has_died).for_each(|struck| _ = struck.back.get_or_insert(now));
     }
 
     /// The news travels in order with the messages of the peer.
@@ -92,7 +92,7 @@ impl World {
         let now = self.now;
         let fault = self.setup.faults[index].1.clone();
         self.trace.tell(now, &format!("{fault:?}"));
-        self.struck.push(Struck { at: now, fault: fault.clone(), back: None });
+        self.tally.struck.push(Struck { at: now, fault: fault.clone(), back: None });
         match fault {
             Fault::Kill(node) | Fault::Restart(node, _) if self.slot(node).gone => {}
             Fault::Kill(node) => _ = self.end_process(node, PeerState::Gone, "killed by a fault"),
@@ -114,7 +114,7 @@ impl World {
             }
             Fault::Pause(lasts) => self.pause(lasts),
             Fault::Watch => self.ask_for_samples(),
-            Fault::Split(nodes, lasts) => self.splits.push((now + lasts, nodes)),
+            Fault::Split(nodes, lasts) => self.order.splits.push((now + lasts, nodes)),
             Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
             Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),
             Fault::ClockBack(node, step) => self.slot_mut(node).clock.step_back(now, step),

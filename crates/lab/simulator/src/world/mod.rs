@@ -78,15 +78,9 @@ pub struct World {
     drivers: Option<Drivers>,
     /// Those that join; without it applications know each other at once.
     joining: Option<Joining>,
-    /// When the last reliable message of a pair arrives: they keep their order.
-    in_order: Vec<Time>,
-    /// By pair and type, for those that have connections of their own.
-    in_order_of_types: BTreeMap<(NodeId, NodeId, u16), Time>,
-    /// When the last fragment of a link, or the last work of a kind, arrives.
-    in_order_work: BTreeMap<(NodeId, u16), Time>,
+    order: Order,
     /// What gives the fragments of each link of each application their event number.
     checks: Vec<Vec<FragmentCheck>>,
-    splits: Vec<(Time, Vec<NodeId>)>,
     touched: Vec<NodeId>,
     forced: bool,
     trace: Trace,
@@ -97,19 +91,37 @@ pub struct World {
     planted: u64,
     /// When triggers were first allowed.
     began: Time,
-    steps: u64,
-    inputs: u64,
-    network: report::Network,
-    /// When the ports to event builders have sent what they hold.
-    ports: BTreeMap<NodeId, Time>,
-    troubles: Troubles,
-    struck: Vec<Struck>,
+    tally: Tally,
     out: Outbox,
     /// Whether the actions of a component are carried out at this moment.
     acts: bool,
     /// What arrived meanwhile, and costs nothing: in its turn, else what an action leads to would overtake the actions behind it.
     behind: VecDeque<(NodeId, Arriving)>,
     encoded: Vec<u8>,
+}
+
+/// When what is on its way arrives.
+struct Order {
+    /// When the last reliable message of a pair arrives: they keep their order.
+    pairs: Vec<Time>,
+    /// By pair and type, for those that have connections of their own.
+    types: BTreeMap<(NodeId, NodeId, u16), Time>,
+    /// When the last fragment of a link, or the last work of a kind, arrives.
+    work: BTreeMap<(NodeId, u16), Time>,
+    /// When the ports to event builders have sent what they hold.
+    ports: BTreeMap<NodeId, Time>,
+    /// Until when which nodes are parted from the others.
+    splits: Vec<(Time, Vec<NodeId>)>,
+}
+
+/// What has happened so far.
+#[derive(Default)]
+struct Tally {
+    steps: u64,
+    inputs: u64,
+    network: report::Network,
+    troubles: Troubles,
+    struck: Vec<Struck>,
 }
 
 struct Slot {
@@ -234,11 +246,14 @@ impl World {
             processors: Processors::new(&setup.hosts),
             joining: setup.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
-            in_order: vec![Time::ZERO; pairs],
-            in_order_of_types: BTreeMap::new(),
-            in_order_work: BTreeMap::new(),
+            order: Order {
+                pairs: vec![Time::ZERO; pairs],
+                types: BTreeMap::new(),
+                work: BTreeMap::new(),
+                ports: BTreeMap::new(),
+                splits: Vec::new(),
+            },
             checks: vec![Vec::new(); setup.applications.len()],
-            splits: Vec::new(),
             touched: Vec::new(),
             forced: false,
             trace: Trace::None,
@@ -247,12 +262,7 @@ impl World {
             pausing: Pausing::default(),
             planted: 0,
             began: Time::ZERO,
-            steps: 0,
-            inputs: 0,
-            network: report::Network::default(),
-            ports: BTreeMap::new(),
-            troubles: Troubles::default(),
-            struck: Vec::new(),
+            tally: Tally::default(),
             out: Outbox::new(),
             acts: false,
             behind: VecDeque::new(),
@@ -328,8 +338,8 @@ impl World {
 
     fn step(&mut self) {
         let event = self.queue.pop().expect("a run that has not ended has something to do");
-        self.steps += 1;
-        assert!(self.steps < self.setup.steps_max, "the run ends within {} steps", self.setup.steps_max);
+        self.tally.steps += 1;
+        assert!(self.tally.steps < self.setup.steps_max, "the run ends within {} steps", self.setup.steps_max);
         self.now = self.queue.now().to_time();
         let what = match event {
             Event::Pending(index) => self.pending.remove(index),
@@ -459,8 +469,8 @@ impl World {
         let is_unheard = command == Some(Command::Pause) && self.setup.planted == Some(Planted::UnheardPause);
         self.monitor.comes(envelope, &message);
         if let Some(node) = slot.node.as_mut().filter(|_| !is_unheard) {
-            self.inputs += 1;
-            self.network.messages += 1;
+            self.tally.inputs += 1;
+            self.tally.network.messages += 1;
             node.receive(time, envelope, message, &mut out);
         }
         if let Some(command) = command {
@@ -479,7 +489,7 @@ impl World {
         let time = slot.reads_clock(now);
         let mut out = core::mem::take(&mut self.out);
         if let Some(node) = &mut slot.node {
-            self.inputs += 1;
+            self.tally.inputs += 1;
             node.handle(time, input, &mut out);
         }
         self.after(to, &mut out);

@@ -105,9 +105,9 @@ impl World {
         let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
         let protocol = if ethernet.datagrams.carry(&message) { Protocol::Udp } else { Protocol::Tcp };
         match split {
-            Some(_) if protocol == Protocol::Udp => return self.troubles.cut_off += 1,
+            Some(_) if protocol == Protocol::Udp => return self.tally.troubles.cut_off += 1,
             Some(until) => {
-                self.troubles.held_back += 1;
+                self.tally.troubles.held_back += 1;
                 return self.schedule(until, What::Send(envelope, message));
             }
             None => {}
@@ -135,7 +135,7 @@ impl World {
         let all = self.readout.iter().filter_map(|to| sender.envelope_to(*to));
         let (envelopes, cut_off): (Vec<Envelope>, Vec<Envelope>) =
             all.partition(|envelope| self.split_until(from, envelope.to).is_none());
-        self.troubles.cut_off += cut_off.len() as u64;
+        self.tally.troubles.cut_off += cut_off.len() as u64;
         let Some(envelope) = envelopes.first() else { return };
         let len_bytes = self.length(&envelope.clone(), message);
         let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
@@ -162,7 +162,7 @@ impl World {
         self.encoded.clear();
         encode(envelope, message, &mut self.encoded);
         let bytes = self.encoded.len() + message.bulk().map_or(0, Bulk::len);
-        self.network.bytes += bytes as u64;
+        self.tally.network.bytes += bytes as u64;
         u32::try_from(bytes).expect("a message is shorter than 4 GiB")
     }
 
@@ -220,14 +220,14 @@ impl World {
     /// What became of so many messages.
     fn note_fate(&mut self, fate: Fate, messages: u64) {
         match fate {
-            Fate::Lost(Cause::Buffer) => self.troubles.overflows += messages,
-            Fate::Lost(Cause::Link) => self.troubles.lost += messages,
+            Fate::Lost(Cause::Buffer) => self.tally.troubles.overflows += messages,
+            Fate::Lost(Cause::Link) => self.tally.troubles.lost += messages,
             Fate::Lost(Cause::Damaged) => {
-                self.troubles.damaged += messages;
-                self.network.malformed += messages;
+                self.tally.troubles.damaged += messages;
+                self.tally.network.malformed += messages;
             }
-            Fate::Lost(Cause::Down) => self.troubles.cut_off += messages,
-            Fate::Lost(Cause::Reset) => self.troubles.reset += messages,
+            Fate::Lost(Cause::Down) => self.tally.troubles.cut_off += messages,
+            Fate::Lost(Cause::Reset) => self.tally.troubles.reset += messages,
             Fate::Delivered => {}
         }
     }
@@ -240,12 +240,12 @@ impl World {
             return;
         }
         if self.random.chance(stale) {
-            self.troubles.stale += 1;
+            self.tally.troubles.stale += 1;
             let former = Incarnation(envelope.from_incarnation.0.wrapping_sub(1));
             self.comes_astray(Envelope { from_incarnation: former, ..envelope }, message);
         }
         if self.random.chance(wrong_run) {
-            self.troubles.wrong_run += 1;
+            self.tally.troubles.wrong_run += 1;
             self.comes_astray(Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }, message);
         }
     }
@@ -264,10 +264,10 @@ impl World {
         };
         let takes = |bytes: u64| Duration::from_nanos(bytes * 1_000_000_000 / port.bytes_per_s);
         let takes_this = takes((bulk.len() + REPLY_HEAD_BYTES * (1 + replies.len())) as u64);
-        let free = self.ports.entry(to).or_default();
+        let free = self.order.ports.entry(to).or_default();
         let waits = free.since(self.now) + takes_this;
         if waits > takes(port.buffer_bytes) {
-            self.troubles.overflows += 1;
+            self.tally.troubles.overflows += 1;
             return None;
         }
         *free = self.now + waits;
@@ -282,23 +282,23 @@ impl World {
         }
         let Some(waits) = self.pass_port(to, &message) else { return };
         if self.split_until(envelope.from, to).is_some() {
-            self.troubles.cut_off += 1;
+            self.tally.troubles.cut_off += 1;
             return;
         }
         let mut copies =
             if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };
-        self.troubles.lost += u64::from(copies == 0);
+        self.tally.troubles.lost += u64::from(copies == 0);
         if self.random.chance(links.corruption) {
             copies = 0;
-            self.troubles.damaged += 1;
-            self.network.malformed += 1;
+            self.tally.troubles.damaged += 1;
+            self.tally.network.malformed += 1;
         }
         if self.random.chance(links.stray) {
             let stray = if self.random.chance(0.5) {
-                self.troubles.wrong_run += 1;
+                self.tally.troubles.wrong_run += 1;
                 Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }
             } else {
-                self.troubles.stale += 1;
+                self.tally.troubles.stale += 1;
                 Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
             };
             self.comes_astray(stray, &message);
@@ -329,7 +329,7 @@ impl World {
         if let Some(until) = self.split_until(from, to) {
             at = at.max(until + self.latency());
         }
-        let last = self.in_order_of_types.entry((from, to, number)).or_default();
+        let last = self.order.types.entry((from, to, number)).or_default();
         *last = at.max(*last);
         Some(*last)
     }
@@ -357,7 +357,7 @@ impl World {
             at = at.max(until + self.latency());
         }
         let pair = usize::from(from.0) * (self.slots.len() + 1) + usize::from(to.0);
-        let last = &mut self.in_order[pair];
+        let last = &mut self.order.pairs[pair];
         *last = at.max(*last);
         *last
     }
@@ -375,7 +375,7 @@ impl World {
     pub(super) fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
         let parts = |side: &[NodeId]| side.contains(&one) != side.contains(&other);
         let now = self.now;
-        self.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
+        self.order.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
     }
 }
 

@@ -485,7 +485,7 @@ impl World {
         let now = slot.reads_clock(now);
         let Some(node) = &mut slot.node else { return };
         let mut out = core::mem::take(&mut self.out);
-        self.inputs += batch.news.len() as u64;
+        self.tally.inputs += batch.news.len() as u64;
         let line = &mut self.sources.lines[batch.line];
         for news in batch.news {
             if !line.is_closed {

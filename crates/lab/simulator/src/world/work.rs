@@ -112,7 +112,7 @@ impl World {
     /// A little later than `at`, and behind everything before on the same channel of a node.
     fn in_order(&mut self, node: NodeId, channel: u16, at: Time) -> Time {
         let at = at + self.handover();
-        let last = self.in_order_work.entry((node, channel)).or_default();
+        let last = self.order.work.entry((node, channel)).or_default();
         *last = at.max(*last);
         *last
     }
@@ -200,7 +200,7 @@ impl World {
         let now = slot.reads_clock(now);
         let Some(node) = &mut slot.node else { return };
         let mut out = core::mem::take(&mut self.out);
-        self.inputs += all.fragments.len() as u64 + 1;
+        self.tally.inputs += all.fragments.len() as u64 + 1;
         for (rob, head, bulk) in all.fragments {
             node.handle(now, Input::Fragment { rob, head, bulk }, &mut out);
         }
