@@ -1,7 +1,7 @@
 //! The parameters of read-out crates.
 
 use base::ids::Role;
-use configuration::{Roc, RosInput};
+use configuration::{BuildingMode, Roc, RosInput};
 use dataflow::readout::ros::RosParameters;
 use dataflow::roc::ebif::EbifParameters;
 use dataflow::roc::trg::TrgParameters;
@@ -32,6 +32,7 @@ impl Assembly {
             group_age: roc.clear_age.duration(),
             roi_timeout: self.collecting_timeout(),
             has_sources: self.partition.ros.input == RosInput::Links,
+            by_table: self.partition.dfm.building == BuildingMode::PushByNumber,
             late: false,
         }
     }

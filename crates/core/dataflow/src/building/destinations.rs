@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::message::EventInfo;
 use base::ids::{EventId, NodeId};
 
 /// One version of the table of destinations.
@@ -31,9 +32,41 @@ impl Destinations {
 pub(crate) struct DestinationTable {
     /// By rising version and first event.
     versions: VecDeque<Destinations>,
+    is_expected: bool,
+    /// Events that came before the first version, which travels on a connection of its own.
+    early: VecDeque<EventInfo>,
 }
 
 impl DestinationTable {
+    /// Without a version, of which one will come if it `is_expected`.
+    pub(crate) fn new(is_expected: bool) -> Self {
+        Self { is_expected, ..Self::default() }
+    }
+
+    /// For a new life of the DFM.
+    pub(crate) fn anew(&self) -> Self {
+        Self::new(self.is_expected)
+    }
+
+    /// The builder of a new event. One that comes before the first version is named with that.
+    pub(crate) fn direct(&mut self, event: &EventInfo) -> Option<NodeId> {
+        if self.is_expected && self.versions.is_empty() {
+            self.early.push_back(*event);
+        }
+        self.of(event.event)
+    }
+
+    /// The events that came before the first version, with their builders.
+    pub(crate) fn take_early(&mut self) -> impl Iterator<Item = (NodeId, EventInfo)> {
+        let early = core::mem::take(&mut self.early).into_iter();
+        early.filter_map(|event| Some((self.of(event.event)?, event)))
+    }
+
+    /// The builder of an event has asked for it.
+    pub(crate) fn withdraw(&mut self, event: EventId) {
+        self.early.retain(|early| early.event != event);
+    }
+
     /// Takes a version; one that is older than the newest is of no use any more.
     pub(crate) fn take(&mut self, table: Destinations) {
         if self.versions.back().is_some_and(|newest| newest.version >= table.version) {
@@ -53,6 +86,7 @@ impl DestinationTable {
 
     /// Versions that no event from this one on goes by.
     pub(crate) fn forget_below(&mut self, oldest: EventId) {
+        while self.early.pop_front_if(|early| early.event < oldest).is_some() {}
         while self.versions.get(1).is_some_and(|next| next.first <= oldest) {
             self.versions.pop_front();
         }

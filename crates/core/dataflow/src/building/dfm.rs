@@ -105,7 +105,7 @@ impl Dfm {
             assigning: Assigning::new(&parameters),
             sfis: parameters.sfis.iter().map(sfi).collect(),
             outgoing: Outgoing::default(),
-            push: PushControl::new(parameters.mode.clone(), parameters.in_flight),
+            push: PushControl::new(parameters.mode.clone(), parameters.in_flight, parameters.late),
             clears: Clears::new(parameters.clear_group, parameters.clear_age),
             supervisors: sources.into_iter().map(supervisor).collect(),
             own: OwnTrigger::new(&parameters.input),
@@ -381,6 +381,8 @@ impl Dfm {
         match command {
             Command::Start | Command::Resume => {
                 self.clears.start(now);
+                self.push.start();
+                self.publish(out);
                 if let Some(pace) = self.own.pace.as_mut().filter(|_| !self.own.exhausted && !self.ending.is_draining())
                 {
                     pace.start(now);

@@ -42,12 +42,14 @@ pub(crate) struct PushControl {
     /// After the newest event that was seen, level 1 may have issued so many more.
     ahead: u64,
     newest: Option<EventId>,
+    /// No table holds for a part of the builders only because the others have not come yet.
+    has_started: bool,
 }
 
 impl PushControl {
     /// Tables hold from `ahead` events behind the newest: before that, read-out systems may go by the older one.
-    pub(crate) fn new(mode: BuildingMode, ahead: u64) -> Self {
-        Self { mode, orders: Vec::new(), table: DestinationTable::default(), ahead, newest: None }
+    pub(crate) fn new(mode: BuildingMode, ahead: u64, has_started: bool) -> Self {
+        Self { mode, orders: Vec::new(), table: DestinationTable::default(), ahead, newest: None, has_started }
     }
 
     /// There is an event.
@@ -99,10 +101,15 @@ impl PushControl {
         self.orders.clear();
     }
 
+    /// The run begins: all builders that take part from its start have come.
+    pub(crate) fn start(&mut self) {
+        self.has_started = true;
+    }
+
     /// Builders came or went: events go to these from a number on. Whether that is new.
     pub(crate) fn publish(&mut self, sfis: Vec<NodeId>, oldest: EventId, out: &mut Outbox) -> bool {
         let BuildingMode::PushByTable { readout, run } = &self.mode else { return false };
-        if sfis.is_empty() || self.table.newest().is_some_and(|newest| newest.sfis == sfis) {
+        if !self.has_started || sfis.is_empty() || self.table.newest().is_some_and(|newest| newest.sfis == sfis) {
             return false;
         }
         self.table.forget_below(oldest);
@@ -138,7 +145,7 @@ mod tests {
 
     #[test]
     fn orders_of_a_pass_go_together() {
-        let mut control = PushControl::new(BuildingMode::PushAssigned, 10);
+        let mut control = PushControl::new(BuildingMode::PushAssigned, 10, false);
         let mut out = Outbox::new();
         let event = |event| EventInfo { event: EventId(event), ..EventInfo::default() };
         control.order(event(1), NodeId(7), &mut out);
@@ -154,9 +161,11 @@ mod tests {
     #[test]
     fn a_table_holds_from_behind_what_level_1_may_have_issued() {
         let readout = alloc::vec![NodeId(3), NodeId(4)];
-        let mut control = PushControl::new(BuildingMode::PushByTable { readout, run: 1 }, 10);
+        let mut control = PushControl::new(BuildingMode::PushByTable { readout, run: 1 }, 10, false);
         let mut out = Outbox::new();
+        assert!(!control.publish(alloc::vec![NodeId(7)], EventId(0), &mut out), "8 may not have come yet");
         assert_eq!(control.choice(EventId(0)), Choice::Any);
+        control.start();
         assert!(control.publish(alloc::vec![NodeId(7), NodeId(8)], EventId(0), &mut out));
         assert_eq!((sent(&mut out).len(), control.choice(EventId(1))), (2, Choice::Only(NodeId(8))));
         control.on_event(EventId(5));

@@ -131,7 +131,7 @@ impl Ros {
             return self.on_accepts_pushed(now, &events, times, out);
         }
         let to_read =
-            |event: EventInfo| ToRead { event, request: None, builder: self.pushing.destinations.of(event.event) };
+            |event: EventInfo| ToRead { event, request: None, builder: self.pushing.destinations.direct(&event) };
         self.reads.next.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
     }
@@ -461,7 +461,7 @@ impl Ros {
             }
             Message::EventRequest { requests } => self.on_requests(now, from, &requests, out),
             Message::Push(orders) => self.on_push(now, &orders, out),
-            Message::Destinations(table) => self.pushing.destinations.take(table),
+            Message::Destinations(table) => self.on_destinations(table),
             Message::Credit(taken) => {
                 if let Some(pusher) = &mut self.pushing.pusher {
                     pusher.on_credit(from, taken);

@@ -44,6 +44,8 @@ pub struct TrgParameters {
     pub roi_timeout: Duration,
     /// Whether read-out systems say when their sources have come.
     pub has_sources: bool,
+    /// Whether a table says where events go by their number.
+    pub by_table: bool,
     /// Whether the run has begun already: clear groups before the next are not missed.
     pub late: bool,
 }
@@ -111,7 +113,7 @@ impl Trg {
             bound: EventId(0),
             next_bound: (0, EventId(0)),
             over: false,
-            destinations: DestinationTable::default(),
+            destinations: DestinationTable::new(parameters.by_table),
             rois: BTreeMap::new(),
             roi_deadlines: VecDeque::new(),
             next_roi: 0,
@@ -127,7 +129,7 @@ impl Trg {
         self.counters.triggers += events.len() as u64;
         events.iter().for_each(|event| self.valid.note_issued(event.event));
         self.issued = self.issued.max(events.last().map(|last| last.event));
-        let builder = |event: &EventInfo| self.destinations.of(event.event).map(|sfi| PushOrder { event: *event, sfi });
+        let builder = |event: &EventInfo| self.destinations.direct(event).map(|sfi| PushOrder { event: *event, sfi });
         let orders = events.iter().filter_map(builder).collect();
         self.windows.send(events.len());
         self.broadcast(Message::L1Accept { events, times }, out);
@@ -306,7 +308,12 @@ impl Trg {
             Message::RoiRequest { event, request, robs } => self.on_roi_request(now, from, event, request, &robs, out),
             Message::RoiReply { request, missing, bulk, .. } => self.on_roi_reply(from, request, missing, bulk, out),
             Message::Push(orders) => self.accept(orders, out),
-            Message::Destinations(table) => self.destinations.take(table),
+            Message::Destinations(table) => {
+                self.destinations.take(table);
+                let early = self.destinations.take_early();
+                let orders = early.map(|(sfi, event)| PushOrder { event, sfi }).collect();
+                self.accept(orders, out);
+            }
             message => message.passes_no_gate(),
         }
     }
@@ -367,7 +374,7 @@ impl Trg {
             self.clears = ClearSequence::from_start();
             self.valid.begin_anew();
             self.ask_due = None;
-            self.destinations = DestinationTable::default();
+            self.destinations = self.destinations.anew();
         }
     }
 

@@ -19,6 +19,7 @@ mod regressions;
 mod roc;
 mod roib;
 mod slices;
+mod steering;
 mod streams;
 mod window;
 mod wire;

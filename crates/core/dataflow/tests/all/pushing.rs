@@ -116,6 +116,24 @@ fn what_was_for_a_former_life_of_a_builder_is_not_pushed() {
     assert_eq!(sent(&pushed), [(SFIS[1], vec![1], false)], "events that were read in this pass");
 }
 
+/// The table and the triggers travel on connections of their own.
+#[test]
+fn events_that_come_before_the_first_table_are_pushed_when_it_has_come() {
+    let mut ros = Driver::new();
+    let life = Incarnation(1);
+    ros.pass([Input::Peer { node: DFM, state: PeerState::Up(life) }]);
+    let (ticket, _) = ros.accepts(0..4);
+    assert_eq!(sent(&ros.pass((0..3).map(fragment).chain([done(ticket, 3)]))), []);
+    let event = EventInfo { event: EventId(2), ..EventInfo::default() };
+    let requests = vec![DataRequest { event, attempt: 1, request: 1, robs: Vec::new() }];
+    let asked = ros.pass([says(SFIS[0], Message::EventRequest { requests: requests.into() })]);
+    assert_eq!(answers(&asked), [(2, 1)]);
+    let table = Destinations { version: 1, first: EventId(0), run: 1, sfis: SFIS.to_vec() };
+    let pushed = ros.pass([says(DFM, Message::Destinations(table))]);
+    assert_eq!(answers(&pushed), [(0, 0), (1, 0)], "2 was asked for, 3 is being read");
+    assert_eq!(answers(&ros.pass([fragment(3), done(ticket, 1)])), [(3, 0)]);
+}
+
 struct Driver {
     ros: Ros,
     now: Time,

@@ -144,10 +144,12 @@ fn accepted_events_go_to_the_interface_by_order_or_by_number() {
     let mut trg = trg();
     let orders = Message::Push(vec![PushOrder { event: info(3), sfi: SFI }]);
     assert_eq!(at(0, &mut trg, [says(DFM, orders.clone())]), [(EBIF, orders.clone())]);
+    at(0, &mut trg, [says(LEVEL1, accept(vec![info(2), info(3)]))]);
     let table = Destinations { version: 1, first: EventId(3), run: 1, sfis: vec![SFI] };
-    at(0, &mut trg, [says(DFM, Message::Destinations(table))]);
-    let sent = at(0, &mut trg, [says(LEVEL1, accept(vec![info(2), info(3)]))]);
-    assert_eq!(sent.last(), Some(&(EBIF, orders)));
+    let sent = at(0, &mut trg, [says(DFM, Message::Destinations(table))]);
+    assert_eq!(sent, [(EBIF, orders)], "what came before its table goes with that");
+    let sent = at(0, &mut trg, [says(LEVEL1, accept(vec![info(4)]))]);
+    assert_eq!(sent.last(), Some(&(EBIF, Message::Push(vec![PushOrder { event: info(4), sfi: SFI }]))));
 }
 
 #[test]
@@ -274,6 +276,7 @@ fn trg() -> Trg {
         group_age: Duration::from_millis(5),
         roi_timeout: TIMEOUT,
         has_sources: false,
+        by_table: true,
         late: false,
     });
     let nodes = [LEVEL1, DFM, L2PU, EBIF, ROS[0], ROS[1]];

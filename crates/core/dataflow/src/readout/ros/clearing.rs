@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::{ReadOut, Ros, RosParameters};
-use crate::building::destinations::DestinationTable;
 use crate::component::{Note, Outbox};
 use crate::message::{Holdings, Message};
 use crate::readout::clear_sequence::ClearSequence;
@@ -114,7 +113,7 @@ impl Ros {
             self.clearing.ask_due = None;
             self.clearing.asked_to = 0;
             self.clearing.asked_short = 0;
-            self.pushing.destinations = DestinationTable::default();
+            self.pushing.destinations = self.pushing.destinations.anew();
         }
         if self.parameters.read_out == ReadOut::OnRequest {
             let newest = self.robs.iter().filter_map(Rob::newest).max();

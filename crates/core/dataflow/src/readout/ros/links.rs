@@ -236,7 +236,7 @@ impl Ros {
 
     pub(super) fn on_accepts_pushed(&mut self, now: Time, events: &[EventInfo], times: &[Interval], out: &mut Outbox) {
         let destinations =
-            events.iter().filter_map(|event| Some((self.pushing.destinations.of(event.event)?, event.event)));
+            events.iter().filter_map(|event| Some((self.pushing.destinations.direct(event)?, event.event)));
         self.pushing.offers.extend(destinations);
         self.taken.take(now, events.len(), out);
         let links = self.links.as_deref_mut().expect("links that push");

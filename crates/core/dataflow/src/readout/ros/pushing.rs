@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{FIRST_ATTEMPT, PUSH, RequestKind, Ros, RosParameters, ToRead, Waiting};
-use crate::building::destinations::DestinationTable;
+use crate::building::destinations::{DestinationTable, Destinations};
 use crate::component::Outbox;
 use crate::message::{DataReply, PushOrder, UNASKED};
 use crate::readout::pusher::{Destination, Pusher};
@@ -22,7 +22,8 @@ pub(super) struct Pushing {
 impl Pushing {
     pub(super) fn new(parameters: &RosParameters) -> Self {
         let pusher = parameters.push.as_ref().map(|push| Pusher::new(push, parameters.pages_per_rob));
-        Self { pusher, destinations: DestinationTable::default(), offers: Vec::new() }
+        let by_table = parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table);
+        Self { pusher, destinations: DestinationTable::new(by_table), offers: Vec::new() }
     }
 }
 
@@ -39,6 +40,13 @@ impl Ros {
         if !self.reads.next.is_empty() {
             self.read_next(now, out);
         }
+    }
+
+    /// Events that came before the first table are pushed as well.
+    pub(super) fn on_destinations(&mut self, table: Destinations) {
+        self.pushing.destinations.take(table);
+        let early = self.pushing.destinations.take_early();
+        self.pushing.offers.extend(early.map(|(builder, event)| (builder, event.event)));
     }
 
     /// Sends what is to be pushed and may go.
@@ -82,6 +90,7 @@ impl Ros {
         if let Some(pusher) = &mut self.pushing.pusher {
             pusher.withdraw(from, event);
             self.pushing.offers.retain(|entry| *entry != (from, event));
+            self.pushing.destinations.withdraw(event);
         }
         if self.parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table) {
             // Both are in the order of level 1. What is not is sent twice at worst.
