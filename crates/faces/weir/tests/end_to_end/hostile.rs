@@ -131,7 +131,7 @@ fn doors(running: &Running) -> Vec<SocketAddr> {
 }
 
 /// Says something and waits for the door to be shut.
-fn say(running: &Running, door: SocketAddr, what: &str, bytes: &[u8]) {
+pub(crate) fn say(running: &Running, door: SocketAddr, what: &str, bytes: &[u8]) {
     let connected = TcpStream::connect(door);
     let mut stranger = connected.unwrap_or_else(|error| panic!("{what}: {error}\n{}", running.error_output()));
     // The peer may shut the door before all is said.
@@ -141,7 +141,7 @@ fn say(running: &Running, door: SocketAddr, what: &str, bytes: &[u8]) {
     within_deadline(&format!("{what}: the connection is closed"), || is_closed(&mut stranger));
 }
 
-fn half_a_frame(door: SocketAddr) -> TcpStream {
+pub(crate) fn half_a_frame(door: SocketAddr) -> TcpStream {
     let mut stranger = TcpStream::connect(door).unwrap();
     stranger.write_all(&with_length(HEADER_LEN as u32 + 64)).unwrap();
     stranger.write_all(&[0; 10]).unwrap();
@@ -149,7 +149,7 @@ fn half_a_frame(door: SocketAddr) -> TcpStream {
     stranger
 }
 
-fn is_closed(stream: &mut TcpStream) -> bool {
+pub(crate) fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 256]) {
         Ok(read) => read == 0,
         Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted),
@@ -157,7 +157,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 /// What no peer sends before it has proved who it is.
-fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
+pub(crate) fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
     let join = |name: &str| Message::Join { name: name.into(), address: "127.0.0.1:1".into() };
     let frame = |message: &Message| {
         let mut bytes = Vec::new();
@@ -227,4 +227,4 @@ const READ_TIMEOUT: Duration = Duration::from_millis(20);
 const CROWD: usize = 600;
 
 /// Several times what such a run needs, far below what a stranger can ask for.
-const RESIDENT_BYTES_MAX: u64 = 600 << 20;
+pub(crate) const RESIDENT_BYTES_MAX: u64 = 600 << 20;

@@ -16,6 +16,7 @@ mod cores;
 mod datagrams;
 mod death;
 mod disk;
+mod every_port;
 mod evidence;
 mod external;
 mod faults;

@@ -70,8 +70,18 @@ pub(in super::super) struct FreeArguments {
     pub(in super::super) timed: bool,
 }
 
-/// Builds for so long.
-pub(super) fn run(building: Building, seconds: f64) -> Result<Built, BenchError> {
+/// Builds for so long, and for longer if nothing was built in that time.
+pub(super) fn run(building: Building, mut seconds: f64) -> Result<Built, BenchError> {
+    loop {
+        let built = run_once(building, seconds)?;
+        if built.chunks > 0 || seconds > LONGEST_SECONDS {
+            return Ok(built);
+        }
+        seconds *= 2.0;
+    }
+}
+
+fn run_once(building: Building, seconds: f64) -> Result<Built, BenchError> {
     let failed = |what| move |error: io::Error| BenchError::System { what, error };
     let folder = Scratch::new().map_err(failed("a temporary directory"))?;
     let partition = Partition::parse("links bench", &configuration(building, seconds, folder.path()), &[])?;
@@ -219,6 +229,8 @@ pub(super) const OVERLAP: u32 = 1;
 const CHUNK_NS: u64 = 1_000_000;
 /// Within less the first slices are not built.
 pub(super) const SECONDS_MIN: f64 = 0.2;
+/// A machine that builds nothing in as long does not build.
+const LONGEST_SECONDS: f64 = 10.0;
 /// Events for which a source has pages.
 const EVENTS: u32 = 128;
 const WAIT: Duration = Duration::from_millis(20);
