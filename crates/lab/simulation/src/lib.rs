@@ -18,7 +18,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, ConfigurationError, InputCost, Layout, MessageType, Partition, Way};
+use configuration::{BadMenu, ConfigurationError, InputCost, Layout, MessageType, Partition, Simulation, Way};
 use control::controller::Ending;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, LinksError, Replay};
@@ -93,6 +93,7 @@ pub fn sim(args: &SimArgs) -> Exit {
         );
         return Exit::Wrong;
     }
+    use_hosts(&mut partition);
     use_built_in_costs(&mut partition);
     let notes = [borrowed_costs(&partition), not_simulated(&partition), tasks::not_simulated(&partition)];
     for note in notes.concat() {
@@ -162,6 +163,15 @@ fn speed(inputs: f64, cpu_s: f64) -> String {
     format!("{} inputs of components in {} of processor time, {per_s}", si(inputs, ""), si(cpu_s, "s"))
 }
 
+/// Where there are hosts no two applications share a process.
+fn use_hosts(partition: &mut Partition) {
+    let has_hosts = !partition.host.is_empty();
+    let simulation = partition.simulation.get_or_insert_default();
+    if has_hosts && simulation.layout == Layout::Process {
+        simulation.layout = Layout::Hosts;
+    }
+}
+
 /// A partition on one machine that says nothing of costs has those that were measured on another one.
 fn use_built_in_costs(partition: &mut Partition) {
     let simulation = partition.simulation.get_or_insert_default();
@@ -185,7 +195,7 @@ fn borrowed_costs(partition: &Partition) -> Vec<String> {
     };
     let transport = &partition.transport;
     let mut notes = Vec::new();
-    if simulation.layout == Layout::Processes {
+    if matches!(simulation.layout, Layout::Processes | Layout::Hosts) {
         let default = transport.connections.way();
         if default == Way::Shm && driver.shm.is_none() {
             notes.push("no costs of shared memory: messages cost what they do over TCP".to_owned());
@@ -205,7 +215,7 @@ fn borrowed_costs(partition: &Partition) -> Vec<String> {
     let mut metered: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let with_level2 = partition.l2pu.is_some();
     let is_used = |cost: &&InputCost| {
-        let here = cost.layout == Some(simulation.layout) && cost.level2 == Some(with_level2);
+        let here = cost.layout == Some(setup::metered_as(simulation.layout)) && cost.level2 == Some(with_level2);
         here && roles.contains(&cost.role.as_str()) && cost.source.starts_with(METERED)
     };
     for cost in simulation.cost.iter().filter(is_used) {
@@ -229,7 +239,8 @@ fn not_simulated(partition: &Partition) -> Vec<String> {
         notes.push("transport.udp.window is not simulated: nothing is acknowledged or sent again".to_owned());
     }
     // On one machine nothing is lost.
-    let may_lose = partition.simulation.as_ref().is_some_and(|simulation| simulation.layout == Layout::Farm);
+    let has_network = |simulation: &Simulation| matches!(simulation.layout, Layout::Farm | Layout::Hosts);
+    let may_lose = partition.simulation.as_ref().is_some_and(has_network);
     if may_lose && !transport.udp.ask_after.duration().is_zero() {
         notes.push(
             "transport.udp.ask_after is not simulated: a message that lacks a datagram is lost whole, and requested again \
@@ -378,6 +389,27 @@ mod tests {
             let rate = rate_hz(&simulated(BUILT_IN_COSTS, layout, 2, ""));
             assert!((1e4..1e7).contains(&rate), "{layout}: {rate}");
         }
+    }
+
+    /// Who is on another host is reached through the network alone, whose links all that is on a host shares.
+    #[test]
+    fn applications_of_a_host_share_its_cores_and_its_link() {
+        let hosts = |of_ros: u32, of_sfi: u32, link: u32| {
+            let host = |name: &str, ros: u32, sfi: u32| {
+                format!("[[host]]\nname = \"{name}\"\nroles = {{ ros = {ros}, sfi = {sfi}, dfm = {sfi} }}\n")
+            };
+            let (one, other) = (host("one", of_ros, of_sfi), host("other", 3 - of_ros, 1 - of_sfi));
+            let text = format!(
+                "partition.name = \"p\"\nrun.duration = \"50 ms\"\ndfm.input = \"self\"\nros.count = 3\nsfi.count = 1\n\
+                 simulation = {{ layout = \"hosts\", link_mbit_per_s = {link} }}\n{one}{other}"
+            );
+            let partition = Partition::parse_with_costs("p", &text, ("costs", BUILT_IN_COSTS)).unwrap();
+            rate_hz(&simulate(partition, Trace::None).unwrap())
+        };
+        let (together, apart) = (hosts(3, 1, 100), hosts(3, 0, 100));
+        assert!(together > 2.0 * apart, "{together} {apart}: 100 Mbit/s hold up what is apart");
+        let fast = hosts(3, 0, 10_000);
+        assert!(fast > 2.0 * apart, "{fast} {apart}: and only they do");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         hosts: hosts(&simulation, &assembly)?,
         costs: costs(&simulation, partition.l2pu.is_some())?,
         driver: simulation.driver.as_ref().map(|costs| driver(costs, partition)),
-        wire: wire(partition, &simulation, &applications)?,
+        wire: wire(&assembly, &simulation)?,
         handover: simulation.handover.duration(),
         one_by_one: false,
         fragment_faults: Links::perfect(),
@@ -86,7 +86,7 @@ fn hosts(simulation: &Simulation, assembly: &Assembly) -> Result<Hosts, Simulati
     let (cores, count) = (simulation.cores, assembly.applications.len());
     let bound: Vec<Option<u32>> = assembly.applications.iter().map(|app| assembly.core_of(app.node)).collect();
     if let Some(&core) = bound.iter().flatten().find(|core| **core >= cores)
-        && simulation.layout == Layout::Processes
+        && matches!(simulation.layout, Layout::Processes | Layout::Hosts)
     {
         return Err(SimulationError::Core { core, cores });
     }
@@ -96,14 +96,28 @@ fn hosts(simulation: &Simulation, assembly: &Assembly) -> Result<Hosts, Simulati
             Hosts { cores: vec![cores], processes: vec![0], applications: vec![0; count], bound: vec![None] }
         }
         Layout::Processes => Hosts { cores: vec![cores], processes: vec![0; count], bound, ..separate },
+        Layout::Hosts => {
+            let hosts = assembly.partition.host.len();
+            Hosts { cores: vec![cores; hosts], processes: host_of_each(assembly), bound, ..separate }
+        }
         Layout::Farm => Hosts { cores: vec![cores; count], ..separate },
     })
+}
+
+/// In the order of the applications.
+fn host_of_each(assembly: &Assembly) -> Vec<usize> {
+    assembly.applications.iter().map(|app| assembly.host_of(app.node).expect("checked: hosts have all")).collect()
+}
+
+/// What a process costs does not depend on where its peers are.
+pub(super) fn metered_as(layout: Layout) -> Layout {
+    if layout == Layout::Hosts { Layout::Processes } else { layout }
 }
 
 /// The table of costs: what is configured, behind the defaults.
 fn costs(simulation: &Simulation, level2: bool) -> Result<Costs, SimulationError> {
     let mut costs = Costs::none();
-    let here = simulation.layout;
+    let here = metered_as(simulation.layout);
     let is_for_us = |cost: &&InputCost| {
         cost.layout.is_none_or(|layout| layout == here) && cost.level2.is_none_or(|with| with == level2)
     };
@@ -170,15 +184,21 @@ fn fits(wanted: &str, name: &str) -> bool {
     wanted.is_empty() || wanted == name
 }
 
-fn wire(partition: &Partition, simulation: &Simulation, applications: &[Application]) -> Result<Wire, SimulationError> {
+fn wire(assembly: &Assembly, simulation: &Simulation) -> Result<Wire, SimulationError> {
+    let (applications, partition) = (&assembly.applications[..], &assembly.partition);
     let (transport, seed) = (&partition.transport, partition.run.seed);
     let farm = simulation.layout == Layout::Farm;
-    // On one host all share its port, which no message then leaves.
-    let port_of = |index: usize| HostId(if farm { index as u16 } else { 0 });
-    let ports: Vec<HostId> = (0..applications.len()).map(port_of).collect();
+    // On one host all share its port. Where there is no other, no message leaves it.
+    let host_of: Vec<usize> = match simulation.layout {
+        Layout::Farm => (0..applications.len()).collect(),
+        Layout::Hosts => host_of_each(assembly),
+        Layout::Process | Layout::Processes => vec![0; applications.len()],
+    };
+    let ports: Vec<HostId> = host_of.iter().map(|host| HostId(*host as u16)).collect();
     let second: Vec<&Application> =
         applications.iter().filter(|app| farm && is_one_of(&simulation.second_port_roles, app)).collect();
-    let topology = topology(simulation, if farm { applications } else { &applications[..1] }, second.len());
+    let hosts = 1 + host_of.into_iter().max().unwrap_or(0);
+    let topology = topology(simulation, applications, hosts, second.len());
     let mut network = Network::new(&topology, seed)?;
     let faults = simulator::network::Faults {
         loss: simulation.frame_loss.as_f64(),
@@ -222,8 +242,8 @@ fn is_one_of(roles: &[String], app: &Application) -> bool {
     roles.iter().any(|role| role == app.role.stem())
 }
 
-/// A port for each application, then second ones at the central switch.
-fn topology(simulation: &Simulation, applications: &[Application], second_ports: usize) -> Topology {
+/// A port for each host, then second ones at the central switch. On a farm edge switches have the hosts of some roles.
+fn topology(simulation: &Simulation, applications: &[Application], hosts: usize, second_ports: usize) -> Topology {
     let delay_ns = CABLE_DELAY_NS;
     let link = |mbit: u32| Link { bits_per_s: u64::from(mbit) * 1_000_000, delay_ns };
     let switch = Switch {
@@ -235,11 +255,11 @@ fn topology(simulation: &Simulation, applications: &[Application], second_ports:
         },
     };
     let is_edge = |app: &Application| {
-        let two_level = simulation.topology == configuration::Topology::TwoLevel;
+        let two_level = simulation.topology == configuration::Topology::TwoLevel && simulation.layout == Layout::Farm;
         two_level && is_one_of(&simulation.edge_roles, app)
     };
     let mut at_edge = 0;
-    let ports = applications.iter().map(|app| {
+    let ports = applications.iter().take(hosts).map(|app| {
         let mut switch = SwitchId(0);
         if is_edge(app) {
             switch = SwitchId(1 + (at_edge / simulation.edge_hosts) as u16);

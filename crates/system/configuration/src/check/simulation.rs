@@ -4,6 +4,7 @@ use base::ids::Role;
 
 use super::Checker;
 use crate::problem::did_you_mean;
+use crate::tables::Layout;
 use crate::units::Size;
 
 impl Checker<'_> {
@@ -27,6 +28,9 @@ impl Checker<'_> {
         let (least, window) = (Size::from_bytes(65_535), simulation.tcp_window);
         if window < least {
             self.problem(&["simulation.tcp_window"], format!("expected at least {least}, found {window}"));
+        }
+        if simulation.layout == Layout::Hosts && self.partition.host.is_empty() {
+            self.problem(&["simulation.layout"], "\"hosts\": expected [[host]], which says who runs where".to_owned());
         }
         if simulation.disk_per_s == Some(Size::from_bytes(0)) {
             self.problem(&["simulation.disk_per_s"], "expected more than 0 B".to_owned());

@@ -118,6 +118,8 @@ pub enum Layout {
     Process,
     /// Each in a process of its own on one host, as with `weir run --processes`.
     Processes,
+    /// Each in a process of its own on the host that `[[host]]` gives it. This is the default where there are hosts.
+    Hosts,
     /// Each on a host of its own; level 1 has links of its own to all that hear of triggers.
     Farm,
 }
