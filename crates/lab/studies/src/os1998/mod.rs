@@ -29,6 +29,11 @@ use semaphores::Cycle;
 
 pub(crate) use semaphores::pong_main;
 
+/// This machine in words.
+pub(super) fn about_machine() -> String {
+    Machine::new().about()
+}
+
 /// Measures all.
 pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     let acquisition = Acquisition::new(args.config.as_ref())?;

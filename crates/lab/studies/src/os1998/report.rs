@@ -13,7 +13,7 @@ use super::given::{
 use super::latency::{Latencies, Row, Source, Wait};
 use super::machine::{Class, Load, Machine};
 use super::semaphores::Cycle;
-use crate::plot::{Axis, Curve, Plot, Scale};
+use crate::plot::{Axis, Curve, Look, Plot, Scale};
 use partition::human::{percent, si};
 
 /// What was measured, and with what.
@@ -208,12 +208,12 @@ pub(super) fn plots(found: &Found) -> Vec<Plot> {
 fn lock_unlock(found: &Found) -> Plot {
     let of_paper = BOARDS.iter().map(|board| {
         let points = board.lock_unlock_us.iter().enumerate().filter_map(|(place, us)| Some((place as f64, (*us)?)));
-        Curve { name: board.name.to_owned(), points: points.collect(), marks: true }
+        Curve { name: board.name.to_owned(), points: points.collect(), look: Look::Marked }
     });
     let normal = found.cycles.iter().filter(|cycle| cycle.class == Class::Normal);
     let here = normal.map(|cycle| {
         let points = cycle.lock_unlock_us.iter().enumerate().map(|(place, us)| (place as f64, *us));
-        Curve { name: format!("here, {}", cycle.kind), points: points.collect(), marks: true }
+        Curve { name: format!("here, {}", cycle.kind), points: points.collect(), look: Look::Marked }
     });
     Plot {
         title: "Table 2: lock and unlock",
@@ -234,12 +234,12 @@ fn sizes(sizes: &[Size]) -> Plot {
     let curve = |name: &str, hz: &dyn Fn(&Size) -> Option<f64>| Curve {
         name: name.to_owned(),
         points: sizes.iter().filter_map(|size| Some((f64::from(size.event_bytes), hz(size)?))).collect(),
-        marks: true,
+        look: Look::Marked,
     };
     let line = |name: &str, hz: f64| Curve {
         name: name.to_owned(),
         points: vec![(EVENT_BYTES_LOW, hz), (EVENT_BYTES_HIGH, hz)],
-        marks: false,
+        look: Look::Line,
     };
     Plot {
         title: "§3: the whole data acquisition",
@@ -264,8 +264,10 @@ fn sizes(sizes: &[Size]) -> Plot {
 
 fn tails(title: &'static str, row: &Row) -> Plot {
     let here = row.beside.iter().zip(Load::ALL);
-    let here = here.map(|(latencies, load)| Curve { name: load.to_string(), points: latencies.tail(), marks: false });
-    let line = |name: &str, us: f64| Curve { name: name.to_owned(), points: vec![(us, 1e-5), (us, 1.0)], marks: false };
+    let here =
+        here.map(|(latencies, load)| Curve { name: load.to_string(), points: latencies.tail(), look: Look::Line });
+    let line =
+        |name: &str, us: f64| Curve { name: name.to_owned(), points: vec![(us, 1e-5), (us, 1.0)], look: Look::Line };
     let of_paper = [line("Windows NT, kernel", KERNEL_ROUTINE_US), line("Windows NT, user", USER_ROUTINE_US)];
     Plot {
         title,

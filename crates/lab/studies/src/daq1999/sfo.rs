@@ -1,0 +1,76 @@
+//! The SFO of a sub-farm crate [DAQ1999 §4.8: Fig. 22, 23].
+
+use super::activity::Activity;
+use super::figure::{Conclusion, Distribution, Figure, Lane, Row, histogram, label_of, sequence};
+use crate::error::StudyError;
+use partition::human::{percent, time};
+
+pub(super) fn figures(sfo: &Activity) -> Result<Vec<Figure>, StudyError> {
+    Ok(vec![in_sequence(sfo)?, tasks(sfo)?])
+}
+
+fn in_sequence(sfo: &Activity) -> Result<Figure, StudyError> {
+    let middle = sfo.middle(EVENT)?;
+    let begin = middle.from_ns.saturating_sub(BEFORE_NS);
+    let labels: fn(f64) -> String = |place| label_of(&LANES, place);
+    let all = sfo.actions_ns().max(1.0);
+    let input = sfo.total_ns("action receive");
+    let events = sfo.handled(EVENT.0, EVENT.1).count().max(1) as f64;
+    Ok(Figure {
+        number: 22,
+        about: "An SFO around an event. Input is `receive` here, which gives events to the thread that writes files; Output is `work`, \
+                which says that they are written.",
+        plots: vec![
+            sequence("Fig. 22 (a): an event in an SFO", &LANES, labels, sfo, (begin, begin + CLOSE_NS)),
+            sequence("Fig. 22 (b): around it", &LANES, labels, sfo, (begin, begin + WIDE_NS)),
+        ],
+        rows: vec![
+            Row::time("Action functions, for an event", &[], all / events),
+            Row::time("of these, input", &[3100.0], input / events),
+        ],
+        conclusion: Conclusion {
+            of_the_paper: "Input takes the time of an SFO, since it has the network I/O.",
+            holds: Some(input > all / 2.0),
+            because: format!("input has {} of its Action functions", percent(input / all)),
+        },
+    })
+}
+
+fn tasks(sfo: &Activity) -> Result<Figure, StudyError> {
+    let [none, some] = [sfo.polls("receive", false)?, sfo.polls("receive", true)?];
+    let [input, output_poll, output] =
+        [sfo.times("action receive")?, sfo.polls("work", true)?, sfo.times("action work")?];
+    let of = [
+        Distribution { what: "Input Poll, no event", given_us: &[1900.0], times: &none },
+        Distribution { what: "Input Poll, an event", given_us: &[2100.0], times: &some },
+        Distribution { what: "Input Action", given_us: &[3100.0], times: &input },
+        Distribution { what: "Output Poll, an event", given_us: &[], times: &output_poll },
+        Distribution { what: "Output Action", given_us: &[], times: &output },
+    ];
+    let slowest = of.iter().map(|of| of.times.median()).fold(0.0, f64::max);
+    Ok(Figure {
+        number: 23,
+        about: "The tasks of an SFO.",
+        plots: vec![histogram("Fig. 23: tasks of an SFO", &of)],
+        rows: of.iter().map(Distribution::row).collect(),
+        conclusion: Conclusion {
+            of_the_paper: "Functions of a sub-farm crate take some 3 ms, by standard network I/O.",
+            holds: Some(slowest > MILLISECOND_NS),
+            because: format!("the slowest one has a median of {}", time(slowest / 1e9)),
+        },
+    })
+}
+
+/// An event of the event handler.
+const EVENT: (&str, &str) = ("record", "efd");
+const LANES: [Lane; 5] = [
+    Lane { label: "input, Poll", section: "poll receive", from: "" },
+    Lane { label: "input, Action", section: "action receive", from: "" },
+    Lane { label: "event", section: EVENT.0, from: EVENT.1 },
+    Lane { label: "output, Poll", section: "poll work", from: "" },
+    Lane { label: "output, Action", section: "action work", from: "" },
+];
+const BEFORE_NS: u64 = 20_000;
+const CLOSE_NS: u64 = 200_000;
+const WIDE_NS: u64 = 2_000_000;
+const MILLISECOND_NS: f64 = 1e6;

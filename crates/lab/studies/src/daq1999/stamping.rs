@@ -1,0 +1,131 @@
+//! What a time stamp takes, and the scheduler between two functions [DAQ1999 §4.2, §4.3: Fig. 2, 3].
+
+use stamps::recorder::{arm, disarm, drain};
+use stamps::{NOWHERE, Section};
+use traces::Costs;
+
+use super::activity::Activity;
+use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
+use super::times::Times;
+use crate::error::StudyError;
+use partition::human::time;
+
+/// What was measured of stamps, without a partition.
+pub(super) struct Stamping {
+    /// From one to the next of stamps back to back.
+    stamp: Times,
+    costs: Costs,
+}
+
+impl Stamping {
+    pub(super) fn measure() -> Result<Self, StudyError> {
+        let costs = Costs::measure()?;
+        Ok(Self { stamp: back_to_back(), costs })
+    }
+
+    /// By which times of live runs are corrected, as in the paper.
+    pub(super) fn correction_ns(&self) -> f64 {
+        self.stamp.median()
+    }
+
+    /// Fig. 2 and 3.
+    pub(super) fn figures(&self, applications: &[(&str, &Activity)]) -> Result<Vec<Figure>, StudyError> {
+        Ok(vec![self.stamps(), self.scheduler(applications)?])
+    }
+
+    fn stamps(&self) -> Figure {
+        let of = [Distribution { what: "stamp, back to back", given_us: &[0.25, 1.2], times: &self.stamp }];
+        let median = |times: &Vec<f64>| Times::of(times.iter().copied()).map_or(0.0, |times| times.median());
+        let [alone, unarmed, armed] = [&self.costs.alone, &self.costs.unarmed, &self.costs.armed].map(median);
+        let mean_ns = self.stamp.mean();
+        Figure {
+            number: 2,
+            about: "Time stamps, 10,000 back to back; the paper gives the average and the largest fluctuation.",
+            plots: vec![histogram("Fig. 2: the time stamp", &of)],
+            rows: vec![
+                of[0].row(),
+                Row::time("stamp, armed, in bursts (aim: at most 25 ns)", &[0.25], (armed - alone).max(0.0)),
+                Row::time("stamp, unarmed, in bursts (aim: at most 1 ns)", &[], (unarmed - alone).max(0.0)),
+            ],
+            conclusion: Conclusion {
+                of_the_paper: "The overhead of stamps is not significant for measurements above a few microseconds.",
+                holds: Some(mean_ns < PART * FEW_NS),
+                because: format!("a stamp takes {} in the mean, of 3 µs", time(mean_ns / 1e9)),
+            },
+        }
+    }
+
+    fn scheduler(&self, applications: &[(&str, &Activity)]) -> Result<Figure, StudyError> {
+        let stamp_ns = self.correction_ns();
+        let (mut enter, mut leave, mut medians) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, activity) in applications {
+            let [to_action, to_poll] = [activity.poll_to_action()?, activity.action_to_poll()?];
+            medians.push((*name, (to_action.less(stamp_ns).median(), to_poll.less(stamp_ns).median())));
+            enter.push(to_action);
+            leave.push(to_poll);
+        }
+        let all = |times: Vec<Times>| Times::merged(&times).map(|times| times.less(stamp_ns));
+        let (Some(enter), Some(leave)) = (all(enter), all(leave)) else {
+            unreachable!("there are applications, and each has times")
+        };
+        let of = [
+            Distribution { what: "(a) from Poll to Action", given_us: &[0.2], times: &enter },
+            Distribution { what: "(b) from Action to the next Poll", given_us: &[0.3], times: &leave },
+        ];
+        let mut rows: Vec<Row> = of.iter().map(Distribution::row).collect();
+        for (name, (to_action, to_poll)) in &medians {
+            let here = format!("{}, {}", time(to_action / 1e9), time(to_poll / 1e9));
+            rows.push(Row::number(format!("medians of {name}, (a) and (b)"), "–", here));
+        }
+        if let Some(idle) = Times::of(self.costs.idle.iter().copied()) {
+            rows.push(Row::time("pass of four idle tasks, unarmed (aim: at most 200 ns)", &[], idle.median()));
+        }
+        let (least, most) =
+            medians.iter().map(|(_, (to_action, _))| *to_action).fold((f64::INFINITY, 0.0), |ends, ns| {
+                let (least, most): (f64, f64) = ends;
+                (least.min(ns), most.max(ns))
+            });
+        Ok(Figure {
+            number: 3,
+            about: "From the end of a function to the beginning of the next one, in all processes, less what a stamp takes \
+                    (aim: a median of at most 50 ns).",
+            plots: vec![histogram("Fig. 3: the scheduler between two functions", &of)],
+            rows,
+            conclusion: Conclusion {
+                of_the_paper: "These times are, to first order, independent of IOM and task.",
+                holds: Some(most - least <= ALIKE_NS),
+                because: format!("medians of (a) are {} to {}", time(least / 1e9), time(most / 1e9)),
+            },
+        })
+    }
+}
+
+/// The method of the paper.
+fn back_to_back() -> Times {
+    arm(2 * STAMPS);
+    (0..STAMPS as u64).for_each(|event| stamps::enter(Section(0), NOWHERE, NOWHERE, Some(event)));
+    disarm();
+    let threads = drain().into_iter().map(|thread| thread.stamps);
+    let ours = threads.max_by_key(Vec::len).unwrap_or_default();
+    let between = ours.windows(2).map(|pair| pair[1].at_ns.saturating_sub(pair[0].at_ns) as f64);
+    Times::of(between).expect("stamps were armed")
+}
+
+const STAMPS: usize = 10_000;
+/// What the paper calls a few microseconds, and what part of it is not significant.
+const FEW_NS: f64 = 3000.0;
+const PART: f64 = 0.1;
+/// The resolution of the clock of stamps differs from machine to machine: some nanoseconds say nothing.
+const ALIKE_NS: f64 = 50.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_back_to_back_take_some_time_each() {
+        let times = back_to_back();
+        assert_eq!(times.count(), STAMPS - 1);
+        assert!(times.mean() > 0.0);
+    }
+}
