@@ -12,6 +12,7 @@ mod error;
 mod figure;
 mod markdown;
 mod os1998;
+mod others;
 mod page;
 mod plot;
 mod report;

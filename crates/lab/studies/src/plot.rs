@@ -108,6 +108,7 @@ where
         .configure_mesh()
         .bold_line_style(BLACK.mix(0.15))
         .max_light_lines(0)
+        .x_labels(if is_of_lanes { 5 } else { 10 })
         .x_desc(plot.x.label)
         .y_desc(plot.y.label)
         .x_label_formatter(&|x| (plot.x.number)(*x))
@@ -176,10 +177,11 @@ const WIDTH: u32 = 1040;
 const PANEL_HEIGHT: u32 = 360;
 
 /// Told apart by the colour-blind, too, on white and on black.
-const COLOURS: [RGBColor; 5] = [
+const COLOURS: [RGBColor; 6] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(60, 120, 216),
     RGBColor(204, 121, 167),
     RGBColor(150, 130, 40),
+    RGBColor(120, 120, 120),
 ];

@@ -78,12 +78,6 @@ impl Activity {
         StudyError::NothingSeen { process: self.trace.process.clone(), what: what.to_owned() }
     }
 
-    /// Of messages of a kind the one in the middle.
-    pub(super) fn middle<'a>(&'a self, (kind, from): (&'a str, &'a str)) -> Result<Handled<'a>, StudyError> {
-        let count = self.handled(kind, from).count();
-        self.handled(kind, from).nth(count / 2).ok_or_else(|| self.unseen(&format!("`{kind}` from {from}")))
-    }
-
     pub(super) fn name(&self, span: &Span) -> &str {
         self.trace.section(span.section)
     }
@@ -99,8 +93,25 @@ impl Activity {
 
     /// What a sequence diagram shows in a lane.
     pub(super) fn of_lane<'a>(&'a self, lane: &'a Lane) -> impl Iterator<Item = &'a Span> {
-        let is_from = |span: &&Span| lane.from.is_empty() || self.trace.place(span.peer).starts_with(lane.from);
-        self.sections(lane.section).filter(is_from)
+        self.sections(lane.section).filter(|span| self.is_from(lane, span))
+    }
+
+    fn is_from(&self, lane: &Lane, span: &Span) -> bool {
+        lane.from.is_empty() || self.trace.place(span.peer).starts_with(lane.from)
+    }
+
+    /// The one in the middle of passes that have all of these lanes, with a margin; of those with the first one if there are none.
+    pub(super) fn window(&self, lanes: &[&Lane]) -> Result<(u64, u64), StudyError> {
+        let has = |pass: &Pass, lane: &Lane| {
+            self.of_pass(pass).iter().any(|span| self.name(span) == lane.section && self.is_from(lane, span))
+        };
+        let passes = self.passes();
+        let having = |lanes: &[&Lane]| -> Vec<&Pass> {
+            passes.iter().filter(|pass| lanes.iter().all(|lane| has(pass, lane))).collect()
+        };
+        let all = [having(lanes), having(&lanes[..1])].into_iter().find(|found| !found.is_empty());
+        let found = all.ok_or_else(|| self.unseen(lanes[0].label))?;
+        Ok(with_margin(found[found.len() / 2].from_ns, found[found.len() / 2].to_ns))
     }
 
     /// All time in sections of this name.
@@ -217,6 +228,12 @@ impl Pass {
     pub(super) fn ns(&self) -> f64 {
         (self.to_ns - self.from_ns) as f64
     }
+}
+
+/// A stretch of time with a little before and behind it.
+pub(super) fn with_margin(from_ns: u64, to_ns: u64) -> (u64, u64) {
+    let margin = to_ns.saturating_sub(from_ns) / 20;
+    (from_ns.saturating_sub(margin), to_ns + margin)
 }
 
 pub(super) fn ns(span: &Span) -> f64 {

@@ -52,8 +52,8 @@ pub(super) struct Lane {
 impl Distribution<'_> {
     pub(super) fn row(&self) -> Row {
         let Self { what, given_us, times } = self;
-        let cell = |ns: f64| time(ns / 1e9);
-        let here = [cell(times.median()), cell(times.mean()), cell(times.at(0.999)), times.count().to_string()];
+        let [median, mean, tail] = [times.median(), times.mean(), times.at(0.999)].map(time_of);
+        let here = [median, mean, tail, times.count().to_string()];
         Row { what: (*what).to_owned(), given: given(given_us), here }
     }
 }
@@ -67,8 +67,13 @@ impl Row {
 
     /// A single time.
     pub(super) fn time(what: impl Into<String>, given_us: &[f64], ns: f64) -> Self {
-        Self::number(what, given(given_us), time(ns / 1e9))
+        Self::number(what, given(given_us), time_of(ns))
     }
+}
+
+/// A time for people.
+pub(super) fn time_of(ns: f64) -> String {
+    if ns < SHOWN_NS { "0 ns".to_owned() } else { time(ns / 1e9) }
 }
 
 /// What the paper gives, in words.
@@ -117,9 +122,9 @@ pub(super) fn histogram(title: &'static str, distributions: &[Distribution<'_>])
     }
 }
 
-/// Who does what in a stretch of time, from its beginning on.
+/// Who does what in a stretch of time, from its beginning on; what the paper gives for it stands below.
 pub(super) fn sequence(
-    title: &'static str,
+    [title, below]: [&'static str; 2],
     lanes: &[Lane],
     label: fn(f64) -> String,
     activity: &Activity,
@@ -138,7 +143,7 @@ pub(super) fn sequence(
     };
     Plot {
         title,
-        x: Axis { label: "time", scale: Scale::Linear, low: 0.0, high: length_us, number: |us| time(us / 1e6) },
+        x: Axis { label: below, scale: Scale::Linear, low: 0.0, high: length_us, number: |us| time(us / 1e6) },
         y: Axis { label: "", scale: Scale::Lanes, low: -0.5, high: lanes.len() as f64 - 0.5, number: label },
         curves: lanes.iter().enumerate().map(curve).collect(),
         names: SeriesLabelPosition::UpperRight,
@@ -152,6 +157,8 @@ pub(super) fn label_of(lanes: &[Lane], place: f64) -> String {
     lane.map(|lane| lane.label.to_owned()).unwrap_or_default()
 }
 
+/// With two digits behind the point.
+const SHOWN_NS: f64 = 0.005;
 /// Above the stairs, for names.
 const ROOM_ABOVE: f64 = 1.6;
 const ROOM_RIGHT: f64 = 1.2;

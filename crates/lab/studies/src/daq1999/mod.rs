@@ -19,6 +19,7 @@ use transport::scheduler::allowed_cpus;
 
 use super::error::StudyError;
 use super::os1998::about_machine;
+use super::others::Others;
 use super::results;
 use crate::arguments::StudyArgs;
 use crate::plot::Plot;
@@ -36,7 +37,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
         live.partition(&setup.keys, setup.without)?;
     }
     results::prepare(args)?;
-    let machine = about_machine();
+    let (machine, others) = (about_machine(), Others::watch());
     let stamping = Stamping::measure()?;
     let (figures, whole) = figures(&mut live, &stamping)?;
     let idle = match live.idle()? {
@@ -45,8 +46,13 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
         Idle::Spin => "spin",
     };
     let configuration = live.name();
-    let subject =
-        report::Subject { machine: &machine, configuration: &configuration, idle, cores: allowed_cpus().len().max(1) };
+    let subject = report::Subject {
+        machine: &machine,
+        others: others.remark(),
+        configuration: &configuration,
+        idle,
+        cores: allowed_cpus().len().max(1),
+    };
     let text = report::report(&subject, &live.runs, &figures, &whole);
     let plots: Vec<Plot> = figures.into_iter().flat_map(|figure| figure.plots).collect();
     results::write(args, "daq1999", &text, &plots)
@@ -143,7 +149,7 @@ fn of_builder() -> Setup {
 
 fn of_sources(count: u32) -> Setup {
     Setup {
-        name: format!("SFI of {count} crates"),
+        name: format!("SFI, crates: {count}"),
         keys: unrecorded(count),
         without: WITHOUT_FILTER,
         in_children: |role| role == Role::Sfi,

@@ -8,6 +8,8 @@ use super::live::Ran;
 /// What was measured, and on what.
 pub(super) struct Subject<'a> {
     pub(super) machine: &'a str,
+    /// What is to be known of other work.
+    pub(super) others: Option<String>,
     pub(super) configuration: &'a str,
     pub(super) idle: &'static str,
     pub(super) cores: usize,
@@ -27,7 +29,7 @@ fn write_report(
     figures: &[Figure],
     whole: &Conclusion,
 ) -> std::fmt::Result {
-    let Subject { machine, configuration, idle, cores } = subject;
+    let Subject { machine, others, configuration, idle, cores } = subject;
     writeln!(text, "# The read-out crate and the sub-farm crate of DAQ1999, traced\n\nMeasured on {machine}.")?;
     writeln!(
         text,
@@ -35,6 +37,9 @@ fn write_report(
          when they have nothing to do, and share {cores} cores, so that 99.9 % holds what others had of these. The paper has VMEbus boards of \
          its own for each."
     )?;
+    if let Some(others) = others {
+        writeln!(text, "\n{others}")?;
+    }
     write_runs(text, runs)?;
     figures.iter().try_for_each(|figure| write_figure(text, figure))?;
     writeln!(text, "\n## Whether the conclusions of DAQ1999 hold here\n")?;

@@ -61,19 +61,25 @@ impl Fragments {
 }
 
 fn in_sequence(sfi: &Activity) -> Result<Figure, StudyError> {
-    let middle = sfi.middle(FRAGMENT)?;
-    let margin = |ns: u64| (middle.from_ns.saturating_sub(ns / 4), middle.from_ns + ns - ns / 4);
+    let close = sfi.window(&[&LANES[2], &LANES[6]])?;
+    let wide = (close.0.saturating_sub(WIDE_NS / 4), close.1 + WIDE_NS);
     let labels: fn(f64) -> String = |place| label_of(&LANES, place);
     let (receive, send) = (sfi.total_ns("action receive"), sfi.total_ns("action flush"));
     let all = sfi.actions_ns().max(1.0);
     let built = sfi.handled(FRAGMENT.0, FRAGMENT.1).map(|of| of.events.len()).sum::<usize>() as f64 / SOURCES;
     Ok(Figure {
         number: 17,
-        about: "An SFI around a crate fragment, and its surroundings. In the paper it asks the event handler by network before it sends an \
+        about: "A pass of an SFI in which there are crate fragments (b), and its surroundings (a). In the paper it asks the event handler by network before it sends an \
                 event; here the handler has said beforehand for how many it has room.",
         plots: vec![
-            sequence("Fig. 17 (a): an SFI", &LANES, labels, sfi, margin(WIDE_NS)),
-            sequence("Fig. 17 (b): a crate fragment in it", &LANES, labels, sfi, margin(CLOSE_NS)),
+            sequence(["Fig. 17 (a): an SFI", "time; in the paper 8.5 ms for an event"], &LANES, labels, sfi, wide),
+            sequence(
+                ["Fig. 17 (b): crate fragments in it", "time; in the paper 300 µs to make and build an event"],
+                &LANES,
+                labels,
+                sfi,
+                close,
+            ),
         ],
         rows: vec![
             Row::time("Action functions, for an event", &[8500.0], all / built.max(1.0)),
@@ -164,7 +170,7 @@ pub(super) fn locating(sources: &[(u32, Activity)]) -> Result<Figure, StudyError
         let whole = located.into_values().filter(|(heard, _)| heard == count).map(|(_, ns)| ns);
         let times = sfi.seen("events from all sources", whole)?;
         let given_us = EVENT_US + SOURCE_US * f64::from(*count);
-        let what = format!("locating, {count} sources");
+        let what = format!("locating, {count} {}", if *count == 1 { "source" } else { "sources" });
         rows.push(Distribution { what: &what, given_us: &[given_us], times: &times }.row());
         points.push((f64::from(*count), times.median() / 1e3));
     }
@@ -240,9 +246,7 @@ const LANES: [Lane; 7] = [
     Lane { label: "output, Action", section: "action flush", from: "" },
 ];
 const SOURCES: f64 = 2.0;
-/// As long as the figure of the paper shows, and as its expansion.
-const WIDE_NS: u64 = 8_500_000;
-const CLOSE_NS: u64 = 400_000;
+const WIDE_NS: u64 = 1_500_000;
 const LONGER: f64 = 1.1;
 const EVENT_US: f64 = 11.0;
 const SOURCE_US: f64 = 0.5;

@@ -10,19 +10,20 @@ pub(super) fn figures(sfo: &Activity) -> Result<Vec<Figure>, StudyError> {
 }
 
 fn in_sequence(sfo: &Activity) -> Result<Figure, StudyError> {
-    let middle = sfo.middle(EVENT)?;
-    let begin = middle.from_ns.saturating_sub(BEFORE_NS);
+    let close = sfo.window(&[&LANES[2]])?;
+    let wide = (close.0.saturating_sub(WIDE_NS / 4), close.1 + WIDE_NS);
+    let below = "time; in the paper the Action of Input takes 3.1 ms";
     let labels: fn(f64) -> String = |place| label_of(&LANES, place);
     let all = sfo.actions_ns().max(1.0);
     let input = sfo.total_ns("action receive");
     let events = sfo.handled(EVENT.0, EVENT.1).count().max(1) as f64;
     Ok(Figure {
         number: 22,
-        about: "An SFO around an event. Input is `receive` here, which gives events to the thread that writes files; Output is `work`, \
+        about: "A pass of an SFO with events (b), and its surroundings (a). Input is `receive` here, which gives events to the thread that writes files; Output is `work`, \
                 which says that they are written.",
         plots: vec![
-            sequence("Fig. 22 (a): an event in an SFO", &LANES, labels, sfo, (begin, begin + CLOSE_NS)),
-            sequence("Fig. 22 (b): around it", &LANES, labels, sfo, (begin, begin + WIDE_NS)),
+            sequence(["Fig. 22 (a): events in an SFO", below], &LANES, labels, sfo, wide),
+            sequence(["Fig. 22 (b): a pass of it", below], &LANES, labels, sfo, close),
         ],
         rows: vec![
             Row::time("Action functions, for an event", &[], all / events),
@@ -70,7 +71,5 @@ const LANES: [Lane; 5] = [
     Lane { label: "output, Poll", section: "poll work", from: "" },
     Lane { label: "output, Action", section: "action work", from: "" },
 ];
-const BEFORE_NS: u64 = 20_000;
-const CLOSE_NS: u64 = 200_000;
-const WIDE_NS: u64 = 2_000_000;
+const WIDE_NS: u64 = 1_500_000;
 const MILLISECOND_NS: f64 = 1e6;

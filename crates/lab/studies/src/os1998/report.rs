@@ -14,15 +14,14 @@ use super::latency::{Latencies, Row, Source, Wait};
 use super::machine::{Class, Load, Machine};
 use super::semaphores::Cycle;
 use crate::plot::{Axis, Curve, Look, Plot, Scale};
-use partition::human::{percent, si};
+use partition::human::si;
 
 /// What was measured, and with what.
 pub(super) struct Subject<'a> {
     pub(super) machine: &'a Machine,
     pub(super) about: &'a str,
-    /// The part of all processors' time that other work left; none where the kernel does not say, and below 0 where this program
-    /// may use some of them alone.
-    pub(super) left: Option<f64>,
+    /// What is to be known of other work.
+    pub(super) others: Option<String>,
     pub(super) acquisition: &'a Acquisition,
 }
 
@@ -34,14 +33,10 @@ pub(super) fn report(subject: &Subject<'_>, found: &Found, advice: &Advice) -> S
 }
 
 fn write_report(text: &mut String, subject: &Subject<'_>, found: &Found, advice: &Advice) -> std::fmt::Result {
-    let Subject { machine, about, left, acquisition } = subject;
+    let Subject { machine, about, others, acquisition } = subject;
     writeln!(text, "# What the operating system gives a data acquisition\n\nMeasured on {about}.")?;
-    if let Some(left) = left.filter(|left| (0.0..ALONE).contains(left)) {
-        let others = percent(1.0 - left);
-        writeln!(
-            text,
-            "\nOther work had {others} of the processors meanwhile: the numbers are those of a busy machine."
-        )?;
+    if let Some(others) = others {
+        writeln!(text, "\n{others}")?;
     }
     if let Some(error) = machine.no_real_time {
         writeln!(text, "\nNothing was measured in real time: {error}; it needs CAP_SYS_NICE or ulimit -r.")?;
@@ -284,8 +279,6 @@ fn tails(title: &'static str, row: &Row) -> Plot {
     }
 }
 
-/// What others had of the processors less than this would not show.
-const ALONE: f64 = 0.95;
 const EVENT_BYTES_LOW: f64 = 500.0;
 const EVENT_BYTES_HIGH: f64 = 2e6;
 
