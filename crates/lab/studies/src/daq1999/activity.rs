@@ -5,7 +5,6 @@ use std::path::Path;
 use stamps::file::Trace;
 use stamps::spans::{Sending, Span, spans};
 
-use super::figure::Lane;
 use super::times::Times;
 use crate::error::StudyError;
 
@@ -38,6 +37,14 @@ pub(super) struct Pass {
     pub(super) is_busy: bool,
     /// Of its spans.
     spans: std::ops::Range<usize>,
+}
+
+/// A row of a sequence diagram: sections of this name that handle what came from such applications.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    pub(super) label: &'static str,
+    pub(super) section: &'static str,
+    pub(super) from: &'static str,
 }
 
 impl Activity {

@@ -3,7 +3,6 @@
 use partition::human::time;
 use plotters::chart::SeriesLabelPosition;
 
-use super::activity::Activity;
 use super::times::Times;
 use crate::plot::{Axis, Curve, Look, Plot, Scale};
 
@@ -39,14 +38,6 @@ pub(super) struct Distribution<'a> {
     /// Peaks or averages of the paper.
     pub(super) given_us: &'a [f64],
     pub(super) times: &'a Times,
-}
-
-/// A row of a sequence diagram: sections of this name that handle what came from such applications.
-#[derive(Clone, Copy)]
-pub(super) struct Lane {
-    pub(super) label: &'static str,
-    pub(super) section: &'static str,
-    pub(super) from: &'static str,
 }
 
 impl Distribution<'_> {
@@ -122,48 +113,11 @@ pub(super) fn histogram(title: &'static str, distributions: &[Distribution<'_>])
     }
 }
 
-/// Who does what in a stretch of time, from its beginning on; what the paper gives for it stands below.
-pub(super) fn sequence(
-    [title, below]: [&'static str; 2],
-    lanes: &[Lane],
-    label: fn(f64) -> String,
-    activity: &Activity,
-    (from_ns, to_ns): (u64, u64),
-) -> Plot {
-    let length_us = (to_ns - from_ns) as f64 / 1e3;
-    let us = |ns: u64| (ns.clamp(from_ns, to_ns) - from_ns) as f64 / 1e3;
-    let curve = |(place, lane): (usize, &Lane)| {
-        let spans = activity.of_lane(lane).filter(|span| span.from_ns < to_ns && from_ns < span.to_ns);
-        let bar = |span: &stamps::spans::Span| {
-            let (from, to) = (us(span.from_ns), us(span.to_ns));
-            // What is too short to be seen is widened.
-            [(from, place as f64), (to.max(from + SEEN * length_us).min(length_us), place as f64)]
-        };
-        Curve { name: lane.label.to_owned(), points: spans.flat_map(bar).collect(), look: Look::Bars }
-    };
-    Plot {
-        title,
-        x: Axis { label: below, scale: Scale::Linear, low: 0.0, high: length_us, number: |us| time(us / 1e6) },
-        y: Axis { label: "", scale: Scale::Lanes, low: -0.5, high: lanes.len() as f64 - 0.5, number: label },
-        curves: lanes.iter().enumerate().map(curve).collect(),
-        names: SeriesLabelPosition::UpperRight,
-    }
-}
-
-/// The label of a lane, at its whole number.
-pub(super) fn label_of(lanes: &[Lane], place: f64) -> String {
-    let is_lane = (place - place.round()).abs() < 1e-9 && place >= -0.1;
-    let lane = lanes.get(place.round() as usize).filter(|_| is_lane);
-    lane.map(|lane| lane.label.to_owned()).unwrap_or_default()
-}
-
 /// With two digits behind the point.
 const SHOWN_NS: f64 = 0.005;
 /// Above the stairs, for names.
 const ROOM_ABOVE: f64 = 1.6;
 const ROOM_RIGHT: f64 = 1.2;
-/// Of a sequence diagram, the least width of a bar.
-const SEEN: f64 = 0.003;
 
 #[cfg(test)]
 mod tests {
@@ -180,12 +134,5 @@ mod tests {
         assert!(plot.x.low <= 0.3 && plot.x.high >= 20.0 && plot.y.high.is_finite());
         assert_eq!(of.row().here, ["1 µs", "1 µs", "1.10 µs", "3"]);
         assert_eq!(of.row().given, "300 ns, 20 µs");
-    }
-
-    #[test]
-    fn lanes_have_labels_at_whole_numbers_alone() {
-        let lanes = ["a", "b"].map(|label| Lane { label, section: "", from: "" });
-        let labels = [-0.5, 0.0, 0.5, 1.0, 2.0].map(|place| label_of(&lanes, place));
-        assert_eq!(labels, ["", "a", "", "b", ""]);
     }
 }

@@ -6,6 +6,7 @@ mod figure;
 mod live;
 mod report;
 mod rob;
+mod sequence;
 mod sfi;
 mod sfo;
 mod stamping;

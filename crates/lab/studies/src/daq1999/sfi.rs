@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::activity::Activity;
-use super::figure::{Conclusion, Distribution, Figure, Lane, Row, histogram, label_of, sequence};
+use super::activity::{Activity, Lane};
+use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
+use super::sequence::{label_of, sequence};
 use super::times::Times;
 use crate::error::StudyError;
 use crate::plot::{Axis, Curve, Look, Plot, Scale};

@@ -1,7 +1,8 @@
 //! The SFO of a sub-farm crate [DAQ1999 §4.8: Fig. 22, 23].
 
-use super::activity::Activity;
-use super::figure::{Conclusion, Distribution, Figure, Lane, Row, histogram, label_of, sequence};
+use super::activity::{Activity, Lane};
+use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
+use super::sequence::{label_of, sequence};
 use crate::error::StudyError;
 use partition::human::{percent, time};
 
