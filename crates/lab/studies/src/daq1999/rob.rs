@@ -165,3 +165,56 @@ const ROI: (&str, &str) = ("roi-request", "trg");
 const CLEAR: (&str, &str) = ("clear", "trg");
 const REQUEST: (&str, &str) = ("event-request", "ebif");
 const GROUP: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::super::activity::tests::Made;
+    use super::*;
+
+    /// A pass without work, and one in which two events are read out, ten are cleared, one is looked at and one is collected.
+    fn two_passes() -> Activity {
+        let mut made = Made::new("ros-1", &[(1, "trg-1"), (2, "ebif-1")]);
+        made.section("poll accept", 50, |_| ()).section("poll receive", 20, |_| ()).section("poll work", 10, |_| ());
+        made.wait(5000).section("poll accept", 50, |_| ()).section("poll receive", 200, |_| ());
+        made.section("action receive", 0, |made| {
+            made.about("l1-accept", (1, &[20, 21]), 0, |made| {
+                for _ in 0..2 {
+                    made.section("fragment", 60, |made| {
+                        made.section("format", 40, |_| ());
+                    });
+                }
+            });
+            made.about("roi-request", (1, &[20]), 250, |_| ());
+            made.about("event-request", (2, &[10]), 150, |_| ());
+            made.about("clear", (1, &[10, 11, 12, 13, 14, 15, 16, 17, 18, 19]), 400, |_| ());
+        });
+        made.section("poll work", 10, |_| ());
+        made.activity()
+    }
+
+    #[test]
+    fn all_figures_are_made_of_what_a_trace_says() {
+        let figures = figures(&two_passes()).unwrap();
+        let median = |figure: usize, row: usize| figures[figure].rows[row].here[0].clone();
+        assert_eq!(figures.iter().map(|figure| figure.number).collect::<Vec<_>>(), [11, 12, 13, 14, 15, 16]);
+        assert_eq!([median(0, 0), median(0, 2), median(0, 3)], ["80 ns", "500 ns", "2 MHz"]);
+        assert_eq!([median(1, 0), median(1, 1), median(1, 2)], ["10 ns", "100 ns", "100 ns"]);
+        assert_eq!([median(2, 0), median(2, 1)], ["40 ns", "40 %"]);
+        assert_eq!([median(3, 0), median(3, 1)], ["20 ns", "200 ns"]);
+        assert_eq!([median(4, 0), median(4, 1)], ["250 ns", "400 ns"]);
+        assert_eq!([median(5, 0), median(5, 1), median(5, 3)], ["40 ns", "150 ns", "65 %"]);
+        let holds: Vec<_> = figures.iter().map(|figure| figure.conclusion.holds).collect();
+        assert_eq!(holds, [Some(true), Some(false), None, Some(true), Some(false), Some(false)]);
+    }
+
+    #[test]
+    fn what_a_trace_lacks_is_named() {
+        let mut made = Made::new("ros-1", &[]);
+        made.section("poll accept", 1, |_| ());
+        let error = figures(&made.activity()).err().unwrap().to_string();
+        assert!(
+            error.contains("ros-1") && error.contains("passes with work") && error.contains("run.duration"),
+            "{error}"
+        );
+    }
+}
