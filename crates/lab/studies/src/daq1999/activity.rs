@@ -16,6 +16,8 @@ pub(super) struct Activity {
     spans: Vec<Span>,
     /// Of each span the one around it.
     around: Vec<Option<usize>>,
+    /// Of each whether the function around it was left alone.
+    calm: Vec<bool>,
     sendings: Vec<Sending>,
 }
 
@@ -26,6 +28,8 @@ pub(super) struct Handled<'a> {
     pub(super) from_ns: u64,
     /// From its bytes to the end of what was made of it.
     pub(super) ns: f64,
+    /// Whether the function around it was left alone.
+    pub(super) is_calm: bool,
 }
 
 /// From the Poll function of the first task to the last function that was called before it is polled again; sleep is behind it.
@@ -68,7 +72,13 @@ impl Activity {
             open.push(index);
             outer
         });
-        Some(Self { around: around.collect(), trace, counts, spans, sendings })
+        let around = around.collect();
+        let mut is_calm = true;
+        let calm = spans.iter().map(|span| {
+            is_calm = if span.depth == 0 { ns(span) < INTERRUPTED_NS } else { is_calm };
+            is_calm
+        });
+        Some(Self { around, calm: calm.collect(), trace, counts, spans, sendings })
     }
 
     /// Stamps in the file, and those that were overwritten before they reached it.
@@ -121,14 +131,25 @@ impl Activity {
         Ok(with_margin(found[found.len() / 2].from_ns, found[found.len() / 2].to_ns))
     }
 
-    /// All time in sections of this name.
+    /// All time in sections of this name, but for functions that were interrupted.
     pub(super) fn total_ns(&self, name: &str) -> f64 {
-        self.sections(name).map(ns).sum()
+        self.calm_ns(|span| self.name(span) == name)
     }
 
-    /// Time in Action functions.
+    /// Time in Action functions that were not interrupted.
     pub(super) fn actions_ns(&self) -> f64 {
-        self.spans.iter().filter(|span| span.is_whole && self.name(span).starts_with(ACTION)).map(ns).sum()
+        self.calm_ns(|span| self.name(span).starts_with(ACTION))
+    }
+
+    fn calm_ns(&self, is_wanted: impl Fn(&Span) -> bool) -> f64 {
+        let calm = self.spans.iter().zip(&self.calm).filter(|(span, calm)| **calm && span.is_whole && is_wanted(span));
+        calm.map(|(span, _)| ns(span)).sum()
+    }
+
+    /// Messages of this kind from applications with such names, in functions that were not interrupted: all time, and how many events.
+    pub(super) fn calm_total(&self, (kind, from): (&str, &str)) -> (f64, f64) {
+        let calm = self.handled(kind, from).filter(|of| of.is_calm);
+        calm.fold((0.0, 0.0), |(ns, events), of| (ns + of.ns, events + of.events.len() as f64))
     }
 
     /// The Poll function of a task, where it found work or where it did not.
@@ -196,6 +217,11 @@ impl Activity {
         &self.spans[pass.spans.clone()]
     }
 
+    /// Whether no function of a pass was interrupted.
+    pub(super) fn is_calm(&self, pass: &Pass) -> bool {
+        self.calm[pass.spans.clone()].iter().all(|calm| *calm)
+    }
+
     /// Events of messages that a pass sent to applications with such names, to be handled in this section.
     pub(super) fn sent_in(&self, pass: &Pass, section: &str, to: &str) -> Vec<u64> {
         let begin = self.sendings.partition_point(|sending| sending.at_ns < pass.from_ns);
@@ -219,7 +245,7 @@ impl Activity {
             let decoded =
                 self.around[index].map(|outer| &self.spans[outer]).filter(|outer| self.name(outer) == "decode");
             let whole = decoded.unwrap_or(span);
-            Handled { events: &span.events, from_ns: whole.from_ns, ns: ns(whole) }
+            Handled { events: &span.events, from_ns: whole.from_ns, ns: ns(whole), is_calm: self.calm[index] }
         })
     }
 }
@@ -247,6 +273,8 @@ pub(super) fn ns(span: &Span) -> f64 {
     (span.to_ns - span.from_ns) as f64
 }
 
+/// Longer than what a pass has to do, shorter than what the kernel gives to others.
+const INTERRUPTED_NS: f64 = 500_000.0;
 const POLL: &str = "poll ";
 const ACTION: &str = "action ";
 /// Of the first task of each process.
@@ -381,6 +409,20 @@ pub(super) mod tests {
         assert_eq!(activity.handled("event-reply", "ebif-2").count(), 1);
         assert_eq!(activity.actions_ns(), 141.0);
         assert!(activity.times("fly").is_err());
+    }
+
+    #[test]
+    fn what_was_interrupted_has_no_part_in_totals() {
+        let mut made = Made::new("sfi-1", &[(1, "ebif-1")]);
+        for ns in [100, 1_000_000, 200] {
+            made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+                made.about("event-reply", (1, &[4]), ns, |_| ());
+            });
+        }
+        let activity = made.activity();
+        assert_eq!([activity.actions_ns(), activity.total_ns("event-reply")], [300.0; 2]);
+        assert_eq!(activity.calm_total(("event-reply", "ebif")), (300.0, 2.0));
+        assert_eq!(activity.times("action receive").unwrap().count(), 3);
     }
 
     #[test]

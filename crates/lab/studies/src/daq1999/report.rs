@@ -34,7 +34,7 @@ fn write_report(
     writeln!(
         text,
         "\nEach number is from the time stamps of runs of `{configuration}` with other keys, or of this program. Processes wait by `{idle}` \
-         when they have nothing to do, and share {cores} cores, so that 99.9 % holds what others had of these. The paper has VMEbus boards of \
+         when they have nothing to do, and share {cores} cores, so that 99.9 % and the mean hold what others had of these; parts and totals leave out functions that took more than 500 µs. The paper has VMEbus boards of \
          its own for each."
     )?;
     if let Some(others) = others {

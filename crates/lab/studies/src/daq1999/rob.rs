@@ -40,7 +40,7 @@ fn turns(rob: &Activity) -> Result<Figure, StudyError> {
 
 /// That it was told of.
 fn events(rob: &Activity) -> f64 {
-    rob.handled(ACCEPT.0, ACCEPT.1).map(|of| of.events.len()).sum::<usize>().max(1) as f64
+    rob.calm_total(ACCEPT).1.max(1.0)
 }
 
 fn input(rob: &Activity) -> Result<Figure, StudyError> {
@@ -137,9 +137,7 @@ fn discarding(rob: &Activity) -> Result<Figure, StudyError> {
     ];
     let mut rows: Vec<Row> = of.iter().map(Distribution::row).collect();
     let all = rob.actions_ns().max(1.0);
-    let of_task = |kinds: &[(&str, &str)]| {
-        kinds.iter().map(|(kind, from)| rob.handled(kind, from).map(|of| of.ns).sum::<f64>()).sum::<f64>() / all
-    };
+    let of_task = |kinds: &[(&str, &str)]| kinds.iter().map(|of| rob.calm_total(*of).0).sum::<f64>() / all;
     let tasks = [("IN", of_task(&[ACCEPT])), ("TRG", of_task(&[CLEAR, ROI])), ("DC", of_task(&[REQUEST]))];
     for (task, part) in tasks {
         rows.push(Row::number(format!("part of all Action functions: {task}"), "–", percent(part)));

@@ -67,7 +67,7 @@ fn in_sequence(sfi: &Activity) -> Result<Figure, StudyError> {
     let labels: fn(f64) -> String = |place| label_of(&LANES, place);
     let (receive, send) = (sfi.total_ns("action receive"), sfi.total_ns("action flush"));
     let all = sfi.actions_ns().max(1.0);
-    let built = sfi.handled(FRAGMENT.0, FRAGMENT.1).map(|of| of.events.len()).sum::<usize>() as f64 / SOURCES;
+    let built = sfi.calm_total(FRAGMENT).1 / SOURCES;
     Ok(Figure {
         number: 17,
         about: "A pass of an SFI in which there are crate fragments (b), and its surroundings (a). In the paper it asks the event handler by network before it sends an \

@@ -17,7 +17,7 @@ fn in_sequence(sfo: &Activity) -> Result<Figure, StudyError> {
     let labels: fn(f64) -> String = |place| label_of(&LANES, place);
     let all = sfo.actions_ns().max(1.0);
     let input = sfo.total_ns("action receive");
-    let events = sfo.handled(EVENT.0, EVENT.1).count().max(1) as f64;
+    let events = sfo.calm_total(EVENT).1.max(1.0);
     Ok(Figure {
         number: 22,
         about: "A pass of an SFO with events (b), and its surroundings (a). Input is `receive` here, which gives events to the thread that writes files; Output is `work`, \

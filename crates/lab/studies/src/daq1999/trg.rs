@@ -64,8 +64,7 @@ fn tasks(trg: &Activity) -> Result<Figure, StudyError> {
 
 /// L2A, L2R and ROI.
 fn handled(trg: &Activity) -> f64 {
-    let of = |(kind, from): (&str, &str)| trg.handled(kind, from).map(|of| of.events.len()).sum::<usize>() as f64;
-    [L2A, L2R, ROI].into_iter().map(of).sum()
+    [L2A, L2R, ROI].into_iter().map(|of| trg.calm_total(of).1).sum()
 }
 
 fn messages(four: &Activity, two: &Activity) -> Result<Figure, StudyError> {
