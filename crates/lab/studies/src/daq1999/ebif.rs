@@ -223,7 +223,7 @@ fn plot_of_parts(locate: &Times, collect: &Times) -> Plot {
     curves.push(curve("(b) collect; paper 40 % to 78 %", stairs_of_collect));
     curves.extend(ends("collect", [40.0, 78.0]));
     Plot {
-        title: "Fig. 10: parts of an event's time",
+        title: "Fig. 10: parts of the time of an event",
         x: Axis { label: "part [%]", scale: Scale::Linear, low: 0.0, high: 100.0, number: |x| format!("{x:.0}") },
         y: Axis {
             label: "part of all in each bin",

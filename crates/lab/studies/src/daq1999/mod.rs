@@ -14,12 +14,11 @@ mod times;
 mod trg;
 
 use base::ids::Role;
-use configuration::Idle;
 use partition::human::percent;
 use transport::scheduler::allowed_cpus;
 
 use super::error::StudyError;
-use super::os1998::about_machine;
+use super::os1998::{about_machine, idle_name};
 use super::others::Others;
 use super::results;
 use crate::arguments::StudyArgs;
@@ -41,11 +40,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     let (machine, others) = (about_machine(), Others::watch());
     let stamping = Stamping::measure()?;
     let (figures, whole) = figures(&mut live, &stamping)?;
-    let idle = match live.idle()? {
-        Idle::Park => "park",
-        Idle::Yield => "yield",
-        Idle::Spin => "spin",
-    };
+    let idle = idle_name(live.idle()?);
     let configuration = live.name();
     let subject = report::Subject {
         machine: &machine,

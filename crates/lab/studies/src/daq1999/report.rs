@@ -33,9 +33,9 @@ fn write_report(
     writeln!(text, "# The read-out crate and the sub-farm crate of DAQ1999, traced\n\nMeasured on {machine}.")?;
     writeln!(
         text,
-        "\nEach number is from the time stamps of runs of `{configuration}` with other keys, or of this program. Processes wait by `{idle}` \
-         when they have nothing to do, and share {cores} cores, so that 99.9 % and the mean hold what others had of these; parts and totals leave out functions that took more than 500 µs. The paper has VMEbus boards of \
-         its own for each."
+        "\nEach number is from the time stamps of runs of `{configuration}` with other keys, or of this program. In the paper each IOM has a \
+         board of its own. Here processes wait by `{idle}` and share {cores} cores: the mean and 99.9 % hold what others had of these. Parts \
+         and totals leave out functions that took more than 500 µs."
     )?;
     if let Some(others) = others {
         writeln!(text, "\n{others}")?;

@@ -26,6 +26,7 @@ use machine::{Class, Machine};
 use processor::Speed;
 use semaphores::Cycle;
 
+pub(crate) use acquisition::idle_name;
 pub(crate) use semaphores::pong_main;
 
 /// This machine in words.
