@@ -127,7 +127,14 @@ impl Live {
 
     /// What one of the applications of the last run did.
     pub(super) fn activity(&mut self, traces: &Traces, application: &str) -> Result<Activity, StudyError> {
-        let activity = Activity::read(&traces.0.join(application).with_extension(stamps::file::ENDING))?;
+        let file = traces.0.join(application).with_extension(stamps::file::ENDING);
+        if !file.exists() {
+            let cause = format!(
+                "no trace of {application}: expected each role of the configuration that the study brings along"
+            );
+            return Err(StudyError::Scenario { path: self.path.clone(), cause });
+        }
+        let activity = Activity::read(&file)?;
         let run = self.runs.last_mut().expect("a run left these traces");
         let (stamps, overwritten) = activity.counts();
         run.stamps += stamps;

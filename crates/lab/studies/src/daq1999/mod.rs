@@ -87,9 +87,9 @@ fn figures(live: &mut Live, stamping: &Stamping) -> Result<(Vec<Figure>, Conclus
     let mut sources = Vec::new();
     for count in SOURCES {
         let traces = live.run(&of_sources(count))?;
-        sources.push((count, live.activity(&traces, "sfi-1")?));
+        sources.push((count, sfi::located(&live.activity(&traces, "sfi-1")?, count)?));
     }
-    figures.push(sfi::locating(&sources)?);
+    figures.push(sfi::locating(&sources));
     figures.extend(sfo::figures(&sfo)?);
     Ok((figures, of_all(&applications)))
 }

@@ -157,28 +157,31 @@ fn without_handler(with: &Activity, without: &Activity) -> Result<Figure, StudyE
 }
 
 /// Locating the crate fragments of an event from so many sources.
-pub(super) fn locating(sources: &[(u32, Activity)]) -> Result<Figure, StudyError> {
-    let mut points = Vec::new();
-    let mut rows = Vec::new();
-    for (count, sfi) in sources {
-        let mut located: BTreeMap<u64, (u32, f64)> = BTreeMap::new();
-        for reply in sfi.handled(FRAGMENT.0, FRAGMENT.1) {
-            for event in reply.events {
-                let (heard, ns) = located.entry(*event).or_default();
-                (*heard, *ns) = (*heard + 1, *ns + reply.event_ns());
-            }
+pub(super) fn located(sfi: &Activity, sources: u32) -> Result<Times, StudyError> {
+    let mut located: BTreeMap<u64, (u32, f64)> = BTreeMap::new();
+    for reply in sfi.handled(FRAGMENT.0, FRAGMENT.1) {
+        for event in reply.events {
+            let (heard, ns) = located.entry(*event).or_default();
+            (*heard, *ns) = (*heard + 1, *ns + reply.event_ns());
         }
-        let whole = located.into_values().filter(|(heard, _)| heard == count).map(|(_, ns)| ns);
-        let times = sfi.seen("events from all sources", whole)?;
+    }
+    let whole = located.into_values().filter(|(heard, _)| *heard == sources).map(|(_, ns)| ns);
+    sfi.seen("events from all sources", whole)
+}
+
+/// The same by the number of sources.
+pub(super) fn locating(sources: &[(u32, Times)]) -> Figure {
+    let (mut points, mut rows) = (Vec::new(), Vec::new());
+    for (count, times) in sources {
         let given_us = EVENT_US + SOURCE_US * f64::from(*count);
         let what = format!("locating, {count} {}", if *count == 1 { "source" } else { "sources" });
-        rows.push(Distribution { what: &what, given_us: &[given_us], times: &times }.row());
+        rows.push(Distribution { what: &what, given_us: &[given_us], times }.row());
         points.push((f64::from(*count), times.median() / 1e3));
     }
     let (event_us, source_us) = straight(&points);
     rows.push(Row::time("for an event, by a line through the medians", &[EVENT_US], event_us.max(0.0) * 1e3));
     rows.push(Row::time("for each source", &[SOURCE_US], source_us.max(0.0) * 1e3));
-    Ok(Figure {
+    Figure {
         number: 21,
         about: "Locating the crate fragments of an event in an SFI: its share of the messages that bring them, from their bytes on. The SFI \
                 is a process of its own, all else is in another one.",
@@ -193,7 +196,7 @@ pub(super) fn locating(sources: &[(u32, Activity)]) -> Result<Figure, StudyError
                 time(event_us.max(0.0) / 1e6)
             ),
         },
-    })
+    }
 }
 
 fn plot_of_sources(points: Vec<(f64, f64)>) -> Plot {
@@ -279,10 +282,10 @@ mod tests {
 
     #[test]
     fn fragments_are_located_from_all_sources() {
-        let figure = locating(&[(2, two_passes())]).unwrap();
+        let figure = locating(&[(2, located(&two_passes(), 2).unwrap())]);
         assert_eq!(figure.rows[0].here[0], "150 ns");
         assert_eq!(figure.plots[0].curves[0].points, [(2.0, 0.15)]);
-        assert!(locating(&[(3, two_passes())]).is_err(), "no event has three");
+        assert!(located(&two_passes(), 3).is_err(), "no event has three");
     }
 
     #[test]
