@@ -134,7 +134,7 @@ fn traced_crates_make_all_figures_of_the_paper() {
     let directory = TempDir::new("study");
     let (scratch, output) = (directory.join("scratch"), directory.join("out"));
     fs::create_dir(&scratch).unwrap();
-    let ended = crates(&directory, "500 ms", &output).environment("TMPDIR", &scratch).run().expect(0);
+    let ended = crates(&directory, "1 s", &output).environment("TMPDIR", &scratch).run().expect(0);
     let file = |extension| fs::read_to_string(output.join("daq1999").with_extension(extension)).unwrap();
     let (svg, html) = (file("svg"), file("html"));
     for not_a_number in ["NaN", " inf", "-inf"] {
