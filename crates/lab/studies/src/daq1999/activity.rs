@@ -29,7 +29,7 @@ pub(super) struct Handled<'a> {
     /// From its bytes to the end of what was made of it.
     pub(super) ns: f64,
     /// Whether the function around it was left alone.
-    pub(super) is_calm: bool,
+    is_calm: bool,
 }
 
 /// From the Poll function of the first task to the last function that was called before it is polled again; sleep is behind it.
@@ -215,11 +215,6 @@ impl Activity {
 
     pub(super) fn of_pass(&self, pass: &Pass) -> &[Span] {
         &self.spans[pass.spans.clone()]
-    }
-
-    /// Whether no function of a pass was interrupted.
-    pub(super) fn is_calm(&self, pass: &Pass) -> bool {
-        self.calm[pass.spans.clone()].iter().all(|calm| *calm)
     }
 
     /// Events of messages that a pass sent to applications with such names, to be handled in this section.

@@ -20,8 +20,6 @@ pub(super) struct Collected {
     pub(super) locate_ns: f64,
     /// Sending them to the event builder, which moves the data.
     collect_ns: f64,
-    /// Whether something in it was interrupted.
-    was_interrupted: bool,
     /// When the first ROB had said where it is, and when it was sent on.
     located_ns: u64,
     sent_ns: u64,
@@ -39,8 +37,7 @@ pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     let mut events: BTreeMap<u64, Collected> = BTreeMap::new();
     for order in ebif.handled(L2A.0, L2A.1) {
         for event in order.events {
-            let was_interrupted = !order.is_calm;
-            let of = Collected { order_ns: order.event_ns(), was_interrupted, ..Collected::default() };
+            let of = Collected { order_ns: order.event_ns(), ..Collected::default() };
             events.insert(*event, of);
         }
     }
@@ -49,23 +46,20 @@ pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
             if let Some(of) = events.get_mut(event) {
                 of.located_ns = if of.locate_ns > 0.0 { of.located_ns } else { reply.from_ns };
                 of.locate_ns += reply.event_ns();
-                of.was_interrupted |= !reply.is_calm;
             }
         }
     }
     for pass in ebif.passes() {
         let asked = ebif.sent_in(&pass, "event-request", "ros");
         let collected = ebif.sent_in(&pass, "event-reply", "sfi");
-        let is_sending = |span: &&stamps::spans::Span| ["flush", "write connections"].contains(&ebif.name(span));
+        let is_sending = |span: &&stamps::spans::Span| SENDING.contains(&ebif.name(span));
         let sending_ns: f64 = ebif.of_pass(&pass).iter().filter(is_sending).map(ns).sum();
         if asked.is_empty() == collected.is_empty() {
             continue;
         }
-        let is_calm = ebif.is_calm(&pass);
         let each_ns = sending_ns / (asked.len() + collected.len()) as f64;
         for event in asked.iter().chain(&collected) {
             let Some(of) = events.get_mut(event) else { continue };
-            of.was_interrupted |= !is_calm;
             if asked.is_empty() {
                 (of.collect_ns, of.sent_ns) = (of.collect_ns + each_ns, pass.to_ns);
             } else {
@@ -89,8 +83,9 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
     let (located_ns, sent_ns) = *ways.get(ways.len() / 2).ok_or_else(|| ebif.unseen("events that were collected"))?;
     let labels: fn(f64) -> String = |place| label_of(&LANES, place);
     let (order, data) = (ebif.window(&[&LANES[4]])?, with_margin(located_ns, sent_ns));
-    let calm = events.iter().filter(|of| !of.was_interrupted);
-    let (spent, all) = (calm.map(Collected::all_ns).sum::<f64>(), ebif.actions_ns().max(1.0));
+    let all = ebif.actions_ns().max(1.0);
+    let heard: f64 = [L2A, LOCATED].map(|of| ebif.calm_total(of).0).iter().sum();
+    let spent = heard + SENDING.map(|section| ebif.total_ns(section)).iter().sum::<f64>();
     Ok(Figure {
         number: 7,
         about: "An EBIF hears of accepted events and asks the ROBs (a). For an event it locates the fragments, when ROBs say where they are, \
@@ -240,6 +235,8 @@ fn plot_of_parts(locate: &Times, collect: &Times) -> Plot {
 /// An order to push, in the words of the paper, and who sends it.
 const L2A: (&str, &str) = ("other", "trg");
 const LOCATED: (&str, &str) = ("event-reply", "ros");
+/// Sections in which messages are made and leave.
+const SENDING: [&str; 2] = ["flush", "write connections"];
 const LANES: [Lane; 7] = [
     Lane { label: "Task1 Poll", section: "poll receive", from: "" },
     Lane { label: "Task1 Action", section: "action receive", from: "" },

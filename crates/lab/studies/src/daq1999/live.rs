@@ -115,9 +115,10 @@ impl Live {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.control());
         // Whoever was interrupted before has nobody to interrupt.
         self.goes_on()?;
-        let outcome = conduct(run).map_err(ConductError::Start)?;
+        let outcome = conduct(run);
+        // Also of a run that an interrupt has kept from beginning.
         self.goes_on()?;
-        Ok(outcome)
+        Ok(outcome.map_err(ConductError::Start)?)
     }
 
     /// Unless somebody wants it to end.
