@@ -26,7 +26,7 @@ use crate::plot::Plot;
 use activity::Activity;
 use figure::{Conclusion, Figure};
 use live::{Live, Setup};
-use stamping::Stamping;
+use stamping::{Between, Stamping};
 
 /// Runs all, and draws what their traces say.
 pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
@@ -54,61 +54,84 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     results::write(args, "daq1999", &text, &plots)
 }
 
-/// In the order of the paper, and what it concludes from all of them.
+/// In the order of the paper, and what it concludes from all of them. Traces are large: each is let go as soon as it can be.
 fn figures(live: &mut Live, stamping: &Stamping) -> Result<(Vec<Figure>, Conclusion), StudyError> {
-    let mut ebifs = Vec::new();
-    let mut parts = Vec::new();
-    for bytes in CRATE_BYTES {
-        let traces = live.run(&of_crate(bytes))?;
-        ebifs.push((bytes, live.activity(&traces, "ebif-1")?));
-        if bytes == CRATE_BYTES[1] {
-            for name in PARTS {
-                parts.push((name, live.activity(&traces, name)?));
-            }
-        }
-    }
+    let mut figures = Vec::new();
+    let (four, whole) = crate_pairs(live, stamping, &mut figures)?;
     let traces = live.run(&of_rob())?;
-    let (trg, rob) = (live.activity(&traces, "trg-1")?, live.activity(&traces, "ros-1")?);
+    figures.extend(trg::figures(&four, &live.activity(&traces, "trg-1")?)?);
+    drop(four);
+    figures.extend(rob::figures(&live.activity(&traces, "ros-1")?)?);
     drop(traces);
     let traces = live.run(&of_sub_farm())?;
-    let (sfi, sfo) = (live.activity(&traces, "sfi-1")?, live.activity(&traces, "sfo-1")?);
+    figures.extend(sfo::figures(&live.activity(&traces, "sfo-1")?)?);
+    let with = live.activity(&traces, "sfi-1")?;
     drop(traces);
     let traces = live.run(&of_builder())?;
-    let alone = live.activity(&traces, "sfi-1")?;
-    drop(traces);
-
-    let mut applications: Vec<(&str, &Activity)> = parts.iter().map(|(name, activity)| (*name, activity)).collect();
-    applications.push(("ebif-1", &ebifs[1].1));
-    let mut figures = stamping.figures(&applications)?;
-    figures.extend(trg::figures(&parts[0].1, &trg)?);
-    figures.extend(ebif::figures(&ebifs)?);
-    figures.extend(rob::figures(&rob)?);
-    figures.extend(sfi::figures(&sfi, &alone)?);
+    figures.extend(sfi::figures(&with, &live.activity(&traces, "sfi-1")?)?);
+    drop((with, traces));
     let mut sources = Vec::new();
     for count in SOURCES {
         let traces = live.run(&of_sources(count))?;
         sources.push((count, sfi::located(&live.activity(&traces, "sfi-1")?, count)?));
     }
     figures.push(sfi::locating(&sources));
-    figures.extend(sfo::figures(&sfo)?);
-    Ok((figures, of_all(&applications)))
+    figures.sort_by_key(|figure| figure.number);
+    Ok((figures, whole))
+}
+
+/// Figures of stamps, scheduler and EBIF; what the TRG did, and what all applications of a pair say together.
+fn crate_pairs(
+    live: &mut Live,
+    stamping: &Stamping,
+    figures: &mut Vec<Figure>,
+) -> Result<(Activity, Conclusion), StudyError> {
+    let (mut ebifs, mut between, mut moving) = (Vec::new(), Vec::new(), Moving::default());
+    let mut trg = None;
+    for bytes in CRATE_BYTES {
+        let traces = live.run(&of_crate(bytes))?;
+        let ebif = live.activity(&traces, "ebif-1")?;
+        if bytes == CRATE_BYTES[1] {
+            between.push(Between::of("ebif-1", &ebif)?);
+            moving.add(&ebif);
+            for name in PARTS {
+                let activity = live.activity(&traces, name)?;
+                between.push(Between::of(name, &activity)?);
+                moving.add(&activity);
+                trg = trg.or(Some(activity));
+            }
+        }
+        ebifs.push((bytes, ebif));
+    }
+    figures.extend(stamping.figures(&between));
+    figures.extend(ebif::figures(&ebifs)?);
+    Ok((trg.expect("it is the first of the parts"), moving.conclusion()))
 }
 
 /// What goes to moving bytes, and to all else.
-fn of_all(applications: &[(&str, &Activity)]) -> Conclusion {
-    let total = |of: fn(&Activity) -> f64| applications.iter().map(|(_, activity)| of(activity)).sum::<f64>();
-    let moving = total(|activity| {
+#[derive(Default)]
+struct Moving {
+    moving_ns: f64,
+    all_ns: f64,
+}
+
+impl Moving {
+    fn add(&mut self, activity: &Activity) {
         let reading = activity.total_ns("read") - activity.total_ns("decode");
-        reading.max(0.0) + activity.total_ns("write connections")
-    });
-    let part = moving / total(Activity::actions_ns).max(1.0);
-    Conclusion {
-        of_the_paper: "Input and output dominate all IOMs; processing is no bottleneck.",
-        holds: Some(part > 0.5),
-        because: format!(
-            "reading and writing connections have {} of the Action functions of a crate pair",
-            percent(part)
-        ),
+        self.moving_ns += reading.max(0.0) + activity.total_ns("write connections");
+        self.all_ns += activity.actions_ns();
+    }
+
+    fn conclusion(&self) -> Conclusion {
+        let part = self.moving_ns / self.all_ns.max(1.0);
+        Conclusion {
+            of_the_paper: "Input and output dominate all IOMs; processing is no bottleneck.",
+            holds: Some(part > 0.5),
+            because: format!(
+                "reading and writing connections have {} of the Action functions of a crate pair",
+                percent(part)
+            ),
+        }
     }
 }
 
@@ -170,7 +193,7 @@ const WITHOUT_FILTER: &[&str] = &["l2sv", "l2pu", "ef", "sfo"];
 /// Of fragments, as in the paper.
 const CRATE_BYTES: [u32; 3] = [512, 768, 2560];
 const SOURCES: [u32; 5] = [1, 2, 4, 8, 16];
-/// Applications of a crate pair, besides the EBIF.
+/// Applications of a crate pair, besides the EBIF; the TRG is the first one.
 const PARTS: [&str; 5] = ["trg-1", "ros-1", "sfi-1", "efd-1", "sfo-1"];
 
 #[cfg(test)]

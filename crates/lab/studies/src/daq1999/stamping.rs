@@ -16,6 +16,19 @@ pub(super) struct Stamping {
     costs: Costs,
 }
 
+/// What an application shows of the scheduler.
+pub(super) struct Between {
+    name: &'static str,
+    to_action: Times,
+    to_poll: Times,
+}
+
+impl Between {
+    pub(super) fn of(name: &'static str, activity: &Activity) -> Result<Self, StudyError> {
+        Ok(Self { name, to_action: activity.poll_to_action()?, to_poll: activity.action_to_poll()? })
+    }
+}
+
 impl Stamping {
     pub(super) fn measure() -> Result<Self, StudyError> {
         let costs = Costs::measure()?;
@@ -27,9 +40,9 @@ impl Stamping {
         (median(&self.costs.armed) - median(&self.costs.alone)).max(0.0)
     }
 
-    /// Fig. 2 and 3.
-    pub(super) fn figures(&self, applications: &[(&str, &Activity)]) -> Result<Vec<Figure>, StudyError> {
-        Ok(vec![self.stamps(), self.scheduler(applications)?])
+    /// Fig. 2 and 3; of at least one application.
+    pub(super) fn figures(&self, applications: &[Between]) -> [Figure; 2] {
+        [self.stamps(), self.scheduler(applications)]
     }
 
     fn stamps(&self) -> Figure {
@@ -53,25 +66,21 @@ impl Stamping {
         }
     }
 
-    fn scheduler(&self, applications: &[(&str, &Activity)]) -> Result<Figure, StudyError> {
+    fn scheduler(&self, applications: &[Between]) -> Figure {
         let stamp_ns = self.correction_ns();
-        let (mut enter, mut leave, mut medians) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, activity) in applications {
-            let [to_action, to_poll] = [activity.poll_to_action()?, activity.action_to_poll()?];
-            medians.push((*name, (to_action.less(stamp_ns).median(), to_poll.less(stamp_ns).median())));
-            enter.push(to_action);
-            leave.push(to_poll);
-        }
-        let all = |times: Vec<Times>| Times::merged(&times).map(|times| times.less(stamp_ns));
-        let (Some(enter), Some(leave)) = (all(enter), all(leave)) else {
-            unreachable!("there are applications, and each has times")
+        let all = |of: fn(&Between) -> &Times| {
+            let times = Times::merged(applications.iter().map(of)).expect("there is an application, which has some");
+            times.less(stamp_ns)
         };
+        let (enter, leave) = (all(|of| &of.to_action), all(|of| &of.to_poll));
+        let median = |of: &Between| [&of.to_action, &of.to_poll].map(|times| times.less(stamp_ns).median());
+        let medians: Vec<(&str, [f64; 2])> = applications.iter().map(|of| (of.name, median(of))).collect();
         let of = [
             Distribution { what: "(a) from Poll to Action", given_us: &[0.2], times: &enter },
             Distribution { what: "(b) from Action to the next Poll", given_us: &[0.3], times: &leave },
         ];
         let mut rows: Vec<Row> = of.iter().map(Distribution::row).collect();
-        for (name, (to_action, to_poll)) in &medians {
+        for (name, [to_action, to_poll]) in &medians {
             let here = format!("{}, {}", time_of(*to_action), time_of(*to_poll));
             rows.push(Row::number(format!("medians of {name}, (a) and (b)"), "–", here));
         }
@@ -79,11 +88,11 @@ impl Stamping {
             rows.push(Row::time("pass of four idle tasks, unarmed (aim: at most 200 ns)", &[], idle.median()));
         }
         let (least, most) =
-            medians.iter().map(|(_, (to_action, _))| *to_action).fold((f64::INFINITY, 0.0), |ends, ns| {
+            medians.iter().map(|(_, [to_action, _])| *to_action).fold((f64::INFINITY, 0.0), |ends, ns| {
                 let (least, most): (f64, f64) = ends;
                 (least.min(ns), most.max(ns))
             });
-        Ok(Figure {
+        Figure {
             number: 3,
             about: "From the end of a function to the beginning of the next one, in all processes, less what a stamp takes \
                     (aim: a median of at most 50 ns).",
@@ -94,7 +103,7 @@ impl Stamping {
                 holds: Some(most - least <= ALIKE_NS),
                 because: format!("medians of (a) are {} to {}", time_of(least), time_of(most)),
             },
-        })
+        }
     }
 }
 

@@ -15,8 +15,8 @@ impl Times {
     }
 
     /// All of several; none of none.
-    pub(super) fn merged(times: &[Self]) -> Option<Self> {
-        Self::of(times.iter().flat_map(|times| &times.0).copied())
+    pub(super) fn merged<'a>(times: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        Self::of(times.into_iter().flat_map(|times| &times.0).copied())
     }
 
     pub(super) fn count(&self) -> usize {
