@@ -92,6 +92,7 @@ Examples:
   weir study selection --sample data/zee_mu0.parquet --output results
   weir study selection --config trigger.toml --decisions decisions.json
   weir study selection --sample my.parquet --set menu.cuts.r_eta_min_permil=920
+  weir study daq1999 --output results
   weir study os1998 --output results && weir run my.toml --processes --set @results/os1998.toml
 
 The selection: every event that level 1 accepted goes once through the whole chain. The tables go to the standard

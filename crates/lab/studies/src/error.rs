@@ -37,6 +37,12 @@ pub(super) enum StudyError {
     Figure(String),
     #[error("{}: {cause}", path.display())]
     Scenario { path: PathBuf, cause: String },
+    #[error("{}: {cause}", path.display())]
+    Trace { path: PathBuf, cause: String },
+    #[error(
+        "the trace of {process} holds nothing of {what}: expected some; let runs last longer (run.duration of --config FILE)"
+    )]
+    NothingSeen { process: String, what: String },
     #[error("{sample}: the run does not count: {reason}")]
     Unsound { sample: String, reason: String },
     #[error(transparent)]
@@ -69,7 +75,9 @@ impl StudyError {
             | Self::Os(_)
             | Self::Partner(_)
             | Self::Signals(_)
-            | Self::Scratch(_) => Exit::NotStarted,
+            | Self::Scratch(_)
+            | Self::Trace { .. }
+            | Self::NothingSeen { .. } => Exit::NotStarted,
             Self::Unsound { .. } | Self::Interrupted => Exit::Aborted,
         }
     }

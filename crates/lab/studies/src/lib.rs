@@ -5,12 +5,14 @@ mod arguments;
 mod atm1997;
 mod binomial;
 mod chain;
+mod daq1999;
 mod decisions;
 mod eb2007;
 mod error;
 mod figure;
 mod markdown;
 mod os1998;
+mod others;
 mod page;
 mod plot;
 mod report;
@@ -73,7 +75,7 @@ struct Study {
 }
 
 const SELECTION: &str = "selection";
-const STUDIES: [Study; 4] = [
+const STUDIES: [Study; 5] = [
     Study {
         name: SELECTION,
         about: "the trigger on samples of simulated collisions: efficiencies, rates, data moved",
@@ -83,6 +85,11 @@ const STUDIES: [Study; 4] = [
         name: "atm1997",
         about: "event building over ATM, simulated cell by cell: figures 2, 4, 5 and 6 of ATM1997",
         make: atm1997::study,
+    },
+    Study {
+        name: "daq1999",
+        about: "a read-out crate and what it feeds, live and traced: figures 2 to 23 of DAQ1999",
+        make: daq1999::study,
     },
     Study {
         name: "eb2007",

@@ -34,14 +34,27 @@ pub(super) struct Axis {
 pub(super) enum Scale {
     Linear,
     Logarithmic,
+    /// Linear, with a long name at each whole number.
+    Lanes,
 }
 
-/// Points that are joined by lines.
+/// Points, and what they look like.
 pub(super) struct Curve {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
-    /// Whether points have marks.
-    pub(super) marks: bool,
+    pub(super) look: Look,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Joined by lines.
+    Line,
+    /// The same, each with a mark.
+    Marked,
+    /// Joined by bars, two and two; the axis names them.
+    Bars,
+    /// Joined by a thin line in the colour of the curve before it, which names it, too.
+    Beside,
 }
 
 /// Draws panels, two in a row.
@@ -67,16 +80,12 @@ type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 fn draw_panel(area: &Area<'_>, plot: &Plot) -> Drawn {
     let (x, y) = (plot.x.low..plot.x.high, plot.y.low..plot.y.high);
     match (plot.x.scale, plot.y.scale) {
-        (Scale::Linear, Scale::Linear) => draw_on::<RangedCoordf64, RangedCoordf64, _, _>(area, plot, x, y),
-        (Scale::Linear, Scale::Logarithmic) => {
-            draw_on::<RangedCoordf64, LogCoord<f64>, _, _>(area, plot, x, y.log_scale())
-        }
-        (Scale::Logarithmic, Scale::Linear) => {
-            draw_on::<LogCoord<f64>, RangedCoordf64, _, _>(area, plot, x.log_scale(), y)
-        }
         (Scale::Logarithmic, Scale::Logarithmic) => {
             draw_on::<LogCoord<f64>, LogCoord<f64>, _, _>(area, plot, x.log_scale(), y.log_scale())
         }
+        (Scale::Logarithmic, _) => draw_on::<LogCoord<f64>, RangedCoordf64, _, _>(area, plot, x.log_scale(), y),
+        (_, Scale::Logarithmic) => draw_on::<RangedCoordf64, LogCoord<f64>, _, _>(area, plot, x, y.log_scale()),
+        (_, _) => draw_on::<RangedCoordf64, RangedCoordf64, _, _>(area, plot, x, y),
     }
 }
 
@@ -87,17 +96,19 @@ where
     IntoX: AsRangedCoord<CoordDescType = X, Value = f64>,
     IntoY: AsRangedCoord<CoordDescType = Y, Value = f64>,
 {
+    let is_of_lanes = plot.y.scale == Scale::Lanes;
     let mut chart = ChartBuilder::on(area)
         .caption(plot.title, font(16))
         .margin(10)
         .margin_right(20)
-        .set_label_area_size(LabelAreaPosition::Left, 62)
+        .set_label_area_size(LabelAreaPosition::Left, if is_of_lanes { 120 } else { 62 })
         .set_label_area_size(LabelAreaPosition::Bottom, 40)
         .build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
         .bold_line_style(BLACK.mix(0.15))
         .max_light_lines(0)
+        .x_labels(if is_of_lanes { 5 } else { 10 })
         .x_desc(plot.x.label)
         .y_desc(plot.y.label)
         .x_label_formatter(&|x| (plot.x.number)(*x))
@@ -105,8 +116,16 @@ where
         .label_style(font(13))
         .axis_desc_style(font(14))
         .draw()?;
-    for (index, curve) in plot.curves.iter().enumerate() {
-        draw_curve(&mut chart, plot, curve, COLOURS[index % COLOURS.len()])?;
+    let mut colours = COLOURS.iter().cycle();
+    let mut colour = &COLOURS[0];
+    for curve in &plot.curves {
+        if curve.look != Look::Beside {
+            colour = colours.next().expect("a cycle has no end");
+        }
+        draw_curve(&mut chart, plot, curve, *colour)?;
+    }
+    if is_of_lanes {
+        return Ok(());
     }
     chart
         .configure_series_labels()
@@ -130,12 +149,20 @@ where
 {
     let seen = |(x, y): &(f64, f64)| (plot.x.low..=plot.x.high).contains(x) && (plot.y.low..=plot.y.high).contains(y);
     let points: Vec<(f64, f64)> = curve.points.iter().copied().filter(seen).collect();
+    match curve.look {
+        Look::Bars => {
+            let bars = points.chunks_exact(2).map(|ends| PathElement::new(ends.to_vec(), colour.stroke_width(9)));
+            return chart.draw_series(bars).map(drop);
+        }
+        Look::Beside => return chart.draw_series([PathElement::new(points, colour.stroke_width(1))]).map(drop),
+        Look::Line | Look::Marked => {}
+    }
     chart
         .draw_series([PathElement::new(points.clone(), colour.stroke_width(2))])?
         // The width of labels is an estimate, a little too small.
         .label(format!("{}\u{a0}\u{a0}", curve.name))
         .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2)));
-    if curve.marks {
+    if curve.look == Look::Marked {
         chart.draw_series(points.into_iter().map(|point| Circle::new(point, 3, colour.filled())))?;
     }
     Ok(())
@@ -150,10 +177,11 @@ const WIDTH: u32 = 1040;
 const PANEL_HEIGHT: u32 = 360;
 
 /// Told apart by the colour-blind, too, on white and on black.
-const COLOURS: [RGBColor; 5] = [
+const COLOURS: [RGBColor; 6] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(60, 120, 216),
     RGBColor(204, 121, 167),
     RGBColor(150, 130, 40),
+    RGBColor(120, 120, 120),
 ];

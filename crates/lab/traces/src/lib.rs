@@ -10,6 +10,8 @@ mod record;
 mod sequence;
 mod svg;
 
+pub use costs::Costs;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

@@ -18,6 +18,7 @@ pub(crate) fn each_event(message: &Message, mut tell: impl FnMut(EventId)) {
         | Message::Recorded { event, .. } => tell(*event),
         Message::Decisions { decisions, .. } => decisions.iter().for_each(|decision| tell(decision.event.event)),
         Message::Build { events, .. } => events.iter().for_each(|assignment| tell(assignment.event.event)),
+        Message::Push(orders) => orders.iter().for_each(|order| tell(order.event.event)),
         Message::EventRequest { requests } => requests.iter().for_each(|request| tell(request.event.event)),
         Message::EventReply { replies, .. } => replies.iter().for_each(|reply| tell(reply.event)),
         Message::EndOfEvent(ended) => ended.iter().for_each(|ended| tell(ended.event)),

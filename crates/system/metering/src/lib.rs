@@ -7,13 +7,13 @@ mod names;
 
 pub use meter::{Meter, Sample, Samples, Section};
 
-use base::ids::{NodeId, Role};
+use base::ids::{EventId, NodeId, Role};
 use dataflow::component::Input;
 use dataflow::message::{Envelope, Message};
 use stamps::NOWHERE;
 
 use events::each_event;
-use names::{of_kind, of_section};
+use names::{of_format, of_kind, of_section};
 
 /// Tells where the time of one driver goes, if anybody wants to know.
 #[derive(Debug, Default)]
@@ -116,6 +116,18 @@ pub fn stamp_sending(envelope: &Envelope, message: &Message) {
         let section = of_kind(message);
         each_event(message, |event| stamps::sends(section, envelope.from.0, envelope.to.0, Some(event.0)));
     }
+}
+
+/// The stamps of an event that a read-out system takes from its links, page and format included, without what its component makes
+/// of it.
+#[inline]
+pub fn stamp_formatting<T>(node: NodeId, event: EventId, format: impl FnOnce() -> T) -> T {
+    if stamps::is_armed() {
+        stamps::enter(of_format(), node.0, NOWHERE, Some(event.0));
+    }
+    let formatted = format();
+    stamps::leave();
+    formatted
 }
 
 fn stamp_handling(section: Section, envelope: &Envelope, message: &Message) {

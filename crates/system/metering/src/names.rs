@@ -27,6 +27,11 @@ pub(crate) fn of_section(section: Section) -> stamps::Section {
     }
 }
 
+/// Taking an event from links.
+pub(crate) fn of_format() -> stamps::Section {
+    NAMES.format
+}
+
 struct Names {
     /// In the order of [`WorkKind::ALL`].
     kinds: [stamps::Section; WorkKind::ALL.len()],
@@ -38,6 +43,7 @@ struct Names {
     write: stamps::Section,
     read_datagrams: stamps::Section,
     write_datagrams: stamps::Section,
+    format: stamps::Section,
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
@@ -50,4 +56,5 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     write: stamps::section("write connections"),
     read_datagrams: stamps::section("read datagrams"),
     write_datagrams: stamps::section("write datagrams"),
+    format: stamps::section("format"),
 });

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use testkit::TempDir;
 
@@ -125,6 +126,83 @@ fn this_machine_gets_all_tables_and_a_part_of_a_configuration() {
     assert_eq!(fs::read_to_string(&part).unwrap(), printed.strip_suffix("```\n").unwrap());
     let at_part = format!("@{}", part.display());
     Job::of(&scenario).processes(true).with(&["--set", &at_part]).checked().run().expect(0);
+}
+
+/// However short its runs are: all figures are there, of runs without residual, and nothing else is left.
+#[test]
+fn traced_crates_make_all_figures_of_the_paper() {
+    let directory = TempDir::new("study");
+    let (scratch, output) = (directory.join("scratch"), directory.join("out"));
+    fs::create_dir(&scratch).unwrap();
+    let ended = crates(&directory, "1 s", &output).environment("TMPDIR", &scratch).run().expect(0);
+    let file = |extension| fs::read_to_string(output.join("daq1999").with_extension(extension)).unwrap();
+    let (svg, html) = (file("svg"), file("html"));
+    for not_a_number in ["NaN", " inf", "-inf"] {
+        assert!(!ended.stdout.contains(not_a_number) && !html.contains(not_a_number), "{}", ended.stdout);
+    }
+    for number in 2..=23 {
+        let heading = ended.stdout.lines().find(|line| line.starts_with(&format!("## Fig. {number}"))).unwrap();
+        assert!(html.contains(heading.strip_prefix("## ").unwrap()), "{heading}");
+        assert!(ended.stdout.contains(&format!("\n| Fig. {number} | ")), "its conclusion: {}", ended.stdout);
+    }
+    assert!(svg.starts_with("<svg") && html.contains(&svg), "the page holds the figure");
+    let data = read(&output.join("daq1999.json"));
+    for figure in data["figures"].as_array().unwrap() {
+        let curves = figure["curves"].as_array().unwrap();
+        let points: Vec<&Value> = curves.iter().flat_map(|curve| curve["points"].as_array().unwrap()).collect();
+        let is_finite = |point: &&Value| (0..2).all(|axis| point[axis].as_f64().is_some_and(f64::is_finite));
+        assert!(!points.is_empty() && points.iter().all(is_finite), "{figure}");
+        assert!(svg.contains(figure["title"].as_str().unwrap()), "{figure}");
+    }
+    let (_, runs) = ended.stdout.split_once("## Runs").unwrap();
+    let (runs, _) = runs.split_once("\n## ").unwrap();
+    let residuals: Vec<&str> =
+        runs.lines().filter(|line| line.starts_with('|')).skip(2).map(|line| cell(line, 5)).collect();
+    assert_eq!(residuals, vec!["0"; 11], "{runs}");
+    assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "traces and files of runs are removed");
+}
+
+/// Whatever it does just then, it leaves nothing behind.
+#[test]
+fn an_interrupt_ends_the_study_of_crates() {
+    let directory = TempDir::new("study");
+    let (scratch, output) = (directory.join("scratch"), directory.join("out"));
+    fs::create_dir(&scratch).unwrap();
+    let mut running = crates(&directory, "100 s", &output).environment("TMPDIR", &scratch).start();
+    let has_trace = |path: PathBuf| path.join("traces/trg-1.weirtrace").exists();
+    running
+        .until("a crate is traced", |_| fs::read_dir(&scratch).unwrap().flatten().any(|entry| has_trace(entry.path())));
+    running.signal(Signal::SIGINT);
+    let ended = running.end().expect(3);
+    assert!(ended.stdout.is_empty() && ended.stderr.contains("weir study daq1999: interrupted"), "{}", ended.stderr);
+    assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "traces and files of runs are removed");
+    assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "what was not measured is not written");
+}
+
+#[test]
+fn crates_that_cannot_be_studied_are_named() {
+    let directory = TempDir::new("study");
+    let output = directory.join("out");
+    let ended = crates(&directory, "a while", &output).run().expect(1);
+    assert!(ended.stderr.contains("daq1999.toml") && ended.stderr.contains("a while"), "{}", ended.stderr);
+    let line = ["study", "daq1999", "--config", "absent.toml"].map(OsStr::new);
+    let ended = Job::command(&line, MEMORY).run().expect(1);
+    assert!(ended.stdout.is_empty() && ended.stderr.contains("absent.toml"), "{}", ended.stderr);
+}
+
+/// The study of crates with runs that last so long.
+fn crates(directory: &TempDir, lasting: &str, output: &Path) -> Job {
+    let scenario = directory.join("daq1999.toml");
+    let text = include_str!("../../../../lab/studies/src/daq1999/partition.toml");
+    fs::write(&scenario, text.replacen("\"2 s\"", &format!("{lasting:?}"), 1)).unwrap();
+    let line = ["study", "daq1999", "--config"].map(OsStr::new);
+    let arguments = [scenario.as_os_str(), "--output".as_ref(), output.as_os_str()];
+    Job::command(&[&line[..], &arguments].concat(), MEMORY)
+}
+
+/// One of a row of a table.
+fn cell(row: &str, place: usize) -> &str {
+    row.split('|').nth(place + 1).unwrap().trim()
 }
 
 #[test]

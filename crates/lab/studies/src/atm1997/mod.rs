@@ -11,7 +11,7 @@ use simulator::atm::occupancy::Observation;
 use simulator::atm::scenario::{Point, Scenario};
 
 use super::error::StudyError;
-use super::plot::{Axis, Curve, Plot, Scale};
+use super::plot::{Axis, Curve, Look, Plot, Scale};
 use super::results;
 use crate::arguments::StudyArgs;
 use partition::human::si;
@@ -166,7 +166,7 @@ fn sizes(scenario: &Scenario) -> Plot {
     let curve = |rate: &f64| Curve {
         name: format!("{} ({})", si(*rate, "Hz"), si(sizing.link_bytes_per_s / rate, "B")),
         points: sizing.curve(*rate),
-        marks: false,
+        look: Look::Line,
     };
     Plot {
         title: "Fig. 2: size of the event builder, k = 0.6",
@@ -201,7 +201,7 @@ fn curves(points: &[Point], unit_hz: f64, unit: &str) -> Vec<Curve> {
     let curve = |name: String, value: &dyn Fn(&Point) -> f64| Curve {
         name,
         points: points.iter().map(|point| (f64::from(point.fragment_bytes), value(point))).collect(),
-        marks: true,
+        look: Look::Marked,
     };
     vec![
         curve("throughput [MB/s]".to_owned(), &|point| point.bytes_per_s / 1e6),
@@ -213,7 +213,7 @@ fn tails(scenario: &Scenario, figures: &Figures) -> Plot {
     let curve = |(case, seen): (&simulator::atm::scenario::Case, &Observation)| {
         let tail = seen.fullest();
         let points = (0_u32..=SHOWN_CELLS).map(|cells| (f64::from(cells), tail.above(cells as usize))).collect();
-        Curve { name: case.name.clone(), points, marks: false }
+        Curve { name: case.name.clone(), points, look: Look::Line }
     };
     Plot {
         title: "Fig. 5: occupancy of a buffer, 256 x 256",

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use plotters::chart::SeriesLabelPosition;
 
 use super::error::StudyError;
-use super::plot::{Axis, Curve, Plot, Scale};
+use super::plot::{Axis, Curve, Look, Plot, Scale};
 use super::results;
 use crate::arguments::StudyArgs;
 use sweep::{Point, Scenario, Sweep};
@@ -214,7 +214,7 @@ fn small(figures: &Figures) -> Plot {
 
 fn curve(sweep: &Sweep, y: impl Fn(&Point) -> f64) -> Curve {
     let points = sweep.points.iter().map(|point| (f64::from(point.value), y(point))).collect();
-    Curve { name: sweep.name.clone(), points, marks: true }
+    Curve { name: sweep.name.clone(), points, look: Look::Marked }
 }
 
 /// [EB2007 §IV-A].

@@ -215,7 +215,7 @@ impl Layout {
     }
 }
 
-pub(super) fn idle_name(idle: Idle) -> &'static str {
+pub(crate) fn idle_name(idle: Idle) -> &'static str {
     match idle {
         Idle::Park => "park",
         Idle::Yield => "yield",

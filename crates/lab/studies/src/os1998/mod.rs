@@ -11,12 +11,11 @@ mod semaphores;
 
 use std::fs;
 
-use nix::sys::resource::UsageWho;
 use partition::Control;
-use partition::cpu::{Processors, cpu_seconds};
 use terminal::Interrupts;
 
 use super::error::StudyError;
+use super::others::Others;
 use super::results;
 use crate::arguments::StudyArgs;
 use ::semaphores::Kind;
@@ -27,7 +26,13 @@ use machine::{Class, Machine};
 use processor::Speed;
 use semaphores::Cycle;
 
+pub(crate) use acquisition::idle_name;
 pub(crate) use semaphores::pong_main;
+
+/// This machine in words.
+pub(super) fn about_machine() -> String {
+    Machine::new().about()
+}
 
 /// Measures all.
 pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
@@ -35,12 +40,12 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     results::prepare(args)?;
     let machine = Machine::new();
     let about = machine.about();
-    let processors = Processors::watch(ours_s());
+    let others = Others::watch();
     let found = Found::new(&machine, &acquisition)?;
-    let left = processors.left_to_us(ours_s());
+    let others = others.remark();
     let advice = Advice::new(&found.settings);
     let text = report::report(
-        &report::Subject { machine: &machine, about: &about, left, acquisition: &acquisition },
+        &report::Subject { machine: &machine, about: &about, others, acquisition: &acquisition },
         &found,
         &advice,
     );
@@ -49,11 +54,6 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
         fs::write(&path, advice.fragment()).map_err(|cause| StudyError::Output { path, cause })?;
     }
     results::write(args, "os1998", &text, &report::plots(&found))
-}
-
-/// Processor time of this process and of those of runs that are over.
-fn ours_s() -> Option<f64> {
-    Some([UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].map(cpu_seconds).iter().sum())
 }
 
 /// What was measured.

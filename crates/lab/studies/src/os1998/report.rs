@@ -13,16 +13,15 @@ use super::given::{
 use super::latency::{Latencies, Row, Source, Wait};
 use super::machine::{Class, Load, Machine};
 use super::semaphores::Cycle;
-use crate::plot::{Axis, Curve, Plot, Scale};
-use partition::human::{percent, si};
+use crate::plot::{Axis, Curve, Look, Plot, Scale};
+use partition::human::si;
 
 /// What was measured, and with what.
 pub(super) struct Subject<'a> {
     pub(super) machine: &'a Machine,
     pub(super) about: &'a str,
-    /// The part of all processors' time that other work left; none where the kernel does not say, and below 0 where this program
-    /// may use some of them alone.
-    pub(super) left: Option<f64>,
+    /// What is to be known of other work.
+    pub(super) others: Option<String>,
     pub(super) acquisition: &'a Acquisition,
 }
 
@@ -34,14 +33,10 @@ pub(super) fn report(subject: &Subject<'_>, found: &Found, advice: &Advice) -> S
 }
 
 fn write_report(text: &mut String, subject: &Subject<'_>, found: &Found, advice: &Advice) -> std::fmt::Result {
-    let Subject { machine, about, left, acquisition } = subject;
+    let Subject { machine, about, others, acquisition } = subject;
     writeln!(text, "# What the operating system gives a data acquisition\n\nMeasured on {about}.")?;
-    if let Some(left) = left.filter(|left| (0.0..ALONE).contains(left)) {
-        let others = percent(1.0 - left);
-        writeln!(
-            text,
-            "\nOther work had {others} of the processors meanwhile: the numbers are those of a busy machine."
-        )?;
+    if let Some(others) = others {
+        writeln!(text, "\n{others}")?;
     }
     if let Some(error) = machine.no_real_time {
         writeln!(text, "\nNothing was measured in real time: {error}; it needs CAP_SYS_NICE or ulimit -r.")?;
@@ -208,12 +203,12 @@ pub(super) fn plots(found: &Found) -> Vec<Plot> {
 fn lock_unlock(found: &Found) -> Plot {
     let of_paper = BOARDS.iter().map(|board| {
         let points = board.lock_unlock_us.iter().enumerate().filter_map(|(place, us)| Some((place as f64, (*us)?)));
-        Curve { name: board.name.to_owned(), points: points.collect(), marks: true }
+        Curve { name: board.name.to_owned(), points: points.collect(), look: Look::Marked }
     });
     let normal = found.cycles.iter().filter(|cycle| cycle.class == Class::Normal);
     let here = normal.map(|cycle| {
         let points = cycle.lock_unlock_us.iter().enumerate().map(|(place, us)| (place as f64, *us));
-        Curve { name: format!("here, {}", cycle.kind), points: points.collect(), marks: true }
+        Curve { name: format!("here, {}", cycle.kind), points: points.collect(), look: Look::Marked }
     });
     Plot {
         title: "Table 2: lock and unlock",
@@ -234,12 +229,12 @@ fn sizes(sizes: &[Size]) -> Plot {
     let curve = |name: &str, hz: &dyn Fn(&Size) -> Option<f64>| Curve {
         name: name.to_owned(),
         points: sizes.iter().filter_map(|size| Some((f64::from(size.event_bytes), hz(size)?))).collect(),
-        marks: true,
+        look: Look::Marked,
     };
     let line = |name: &str, hz: f64| Curve {
         name: name.to_owned(),
         points: vec![(EVENT_BYTES_LOW, hz), (EVENT_BYTES_HIGH, hz)],
-        marks: false,
+        look: Look::Line,
     };
     Plot {
         title: "§3: the whole data acquisition",
@@ -264,8 +259,10 @@ fn sizes(sizes: &[Size]) -> Plot {
 
 fn tails(title: &'static str, row: &Row) -> Plot {
     let here = row.beside.iter().zip(Load::ALL);
-    let here = here.map(|(latencies, load)| Curve { name: load.to_string(), points: latencies.tail(), marks: false });
-    let line = |name: &str, us: f64| Curve { name: name.to_owned(), points: vec![(us, 1e-5), (us, 1.0)], marks: false };
+    let here =
+        here.map(|(latencies, load)| Curve { name: load.to_string(), points: latencies.tail(), look: Look::Line });
+    let line =
+        |name: &str, us: f64| Curve { name: name.to_owned(), points: vec![(us, 1e-5), (us, 1.0)], look: Look::Line };
     let of_paper = [line("Windows NT, kernel", KERNEL_ROUTINE_US), line("Windows NT, user", USER_ROUTINE_US)];
     Plot {
         title,
@@ -282,8 +279,6 @@ fn tails(title: &'static str, row: &Row) -> Plot {
     }
 }
 
-/// What others had of the processors less than this would not show.
-const ALONE: f64 = 0.95;
 const EVENT_BYTES_LOW: f64 = 500.0;
 const EVENT_BYTES_HIGH: f64 = 2e6;
 

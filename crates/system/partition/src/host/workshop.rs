@@ -234,7 +234,9 @@ impl Host {
         let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
         let Kind::Links(links) = &mut workshop.kind else { unreachable!("only a ROS reads out") };
         let mut fragments = core::mem::take(&mut workshop.fragments);
-        let read = links.read_out(event, &mut |rob, head, bulk| fragments.push((rob, head, bulk)));
+        let read = metering::stamp_formatting(node, event.event, || {
+            links.read_out(event, &mut |rob, head, bulk| fragments.push((rob, head, bulk)))
+        });
         match read {
             Ok(()) => {}
             Err(ReadOutError::NoPage { .. }) => {
