@@ -32,6 +32,11 @@ impl Client {
         Ok(client)
     }
 
+    /// Whether a server greets.
+    pub(super) fn is_greeted(address: &str) -> bool {
+        TcpStream::connect(address).is_ok_and(|stream| Self { stream: BufReader::new(stream) }.line().is_ok())
+    }
+
     /// Everything of these subjects from now on.
     pub(super) fn subscribe(&mut self, subject: &str) -> Result<(), String> {
         self.send(&format!("SUB {subject} 1\r\n"));

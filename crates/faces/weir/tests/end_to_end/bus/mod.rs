@@ -97,6 +97,23 @@ fn a_login_that_others_can_read_is_refused_at_the_start() {
     assert!(ended.stderr.contains("others can read it: expected the mode 600, found 644"), "{}", ended.stderr);
 }
 
+#[test]
+fn what_is_said_to_a_server_may_be_encrypted() {
+    let Some(mut server) = Server::absent("what_is_said_to_a_server_may_be_encrypted") else { return };
+    let certificate = server.encrypts();
+    server.come();
+    let job = || {
+        let address = format!("tls://{}", server.address);
+        server.told_by(quickstart()).set("control.bus", &address)
+    };
+    let stranger = Served::start(job());
+    until_said(&stranger, "invalid peer certificate: UnknownIssuer", 1);
+    leave(stranger);
+    let served = Served::start(job().environment("SSL_CERT_FILE", &certificate));
+    until_said(&served, GETS, 1);
+    leave(served);
+}
+
 /// It takes connections and bytes until its buffers are full, and then nothing.
 #[test]
 fn a_server_that_is_stuck_takes_nothing_and_costs_no_memory() {

@@ -17,6 +17,8 @@ pub(super) struct Server {
     program: PathBuf,
     pub(super) address: String,
     directory: TempDir,
+    /// Further ones of the program.
+    arguments: Vec<String>,
     child: Option<Child>,
 }
 
@@ -32,7 +34,7 @@ impl Server {
         let [_, high, middle, low] = std::process::id().to_be_bytes();
         let own = Ipv4Addr::new(127, 100 + high, middle, low);
         let address = TcpListener::bind((own, 0)).unwrap().local_addr().unwrap().to_string();
-        Some(Self { program, address, directory: TempDir::new("nats"), child: None })
+        Some(Self { program, address, directory: TempDir::new("nats"), arguments: Vec::new(), child: None })
     }
 
     /// One that runs.
@@ -42,21 +44,42 @@ impl Server {
         Some(server)
     }
 
+    /// Encrypts what is said from its next start on. The certificate, which openssl makes.
+    pub(super) fn encrypts(&mut self) -> PathBuf {
+        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| self.directory.join(name));
+        let name = format!("subjectAltName=IP:{}", self.address.split_once(':').unwrap().0);
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+            .args(["-subj", "/CN=bus", "-addext", &name, "-addext", "basicConstraints=critical,CA:FALSE"])
+            .arg("-keyout")
+            .arg(&key)
+            .arg("-out")
+            .arg(&certificate)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let [certificate_is, key_is] = [&certificate, &key].map(|path| path.display().to_string());
+        self.arguments = ["--tls", "--tlscert", &certificate_is, "--tlskey", &key_is].map(str::to_owned).to_vec();
+        certificate
+    }
+
     /// Starts it, and waits until it serves.
     pub(super) fn come(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let (host, port) = self.address.split_once(':').unwrap();
         let said = File::options().create(true).append(true).open(self.directory.join("said")).unwrap();
         let mut command = Command::new(&self.program);
-        command.arg("-c").arg(examples().join("monitoring/nats.conf")).args(["-a", host, "-p", port]);
+        command
+            .arg("-c")
+            .arg(examples().join("monitoring/nats.conf"))
+            .args(["-a", host, "-p", port])
+            .args(&self.arguments);
         for user in ["PUBLISHER", "WATCHER", "READER"] {
             command.env(format!("WEIR_{user}"), password(user));
         }
         let child = command.current_dir(self.directory.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         self.child = Some(child.spawn().unwrap());
-        within_deadline("the NATS server serves", || {
-            Client::connect(&self.address, "watcher", &password("WATCHER")).is_ok()
-        });
+        within_deadline("the NATS server serves", || Client::is_greeted(&self.address));
     }
 
     /// Kills it.
