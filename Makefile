@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export WEIR_PYTHON ?= $(CARGO_TARGET_DIR)/venv/bin/python
+# Of the program, beyond what it always has, such as `make build FEATURES="--features weir/nats"`. `make test` takes all.
+export FEATURES ?=
 WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 
 # In the order in which they run: what fails soonest comes first. All choose packages so that dependencies have the same
@@ -35,6 +37,7 @@ help: ## list these commands
 demo: ## build Weir, take data with the quickstart, check the files
 	@scripts/demo
 
+test: export FEATURES = --features weir/nats
 test: tools python ## install what the tests need and run all checks
 	@MAKE="$(MAKE)" scripts/checks $(CHECKS)
 
@@ -42,24 +45,24 @@ fmt: ## sources are formatted
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check -- -l; else scripts/skip fmt "rustfmt is not installed"; fi
 
 clippy: ## lints, as errors
-	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --workspace --all-targets -- -D warnings; \
+	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings; \
 	else scripts/skip clippy "clippy is not installed"; fi
 
 doc: ## the documentation of the sources builds without warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $(FEATURES)
 
 advisories: ## known vulnerabilities of dependencies (needs cargo-deny and the network)
 	cargo deny --locked check
 
 tidy: ## the tree keeps to the rules of CONTRIBUTING.md
-	cargo test --locked --workspace --test tidy
+	cargo test --locked --workspace $(FEATURES) --test tidy
 
 purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy)
-	cargo test --locked --workspace --test tidy purity
+	cargo test --locked --workspace $(FEATURES) --test tidy purity
 
 unit: programs ## all other tests; those of whole runs drive the program as users have it, in the release build
 	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) WEIR_PROGRAM=$(WEIR) \
-	cargo test --locked --workspace --exclude tidy
+	cargo test --locked --workspace $(FEATURES) --exclude tidy
 
 instructions: ## an event costs on each hot path what crates/tools/instructions/limits.txt says
 	@scripts/instructions check
@@ -69,13 +72,13 @@ limits: ## measure what an event costs on hot paths and write that file
 
 # The whole of each program is optimised by one thread, so two of them are built in the time of one.
 programs: ## build the program, and what counts the instructions of its hot paths
-	cargo build --locked --release -p weir --bin weir -p instructions --bin instructions
+	cargo build --locked --release $(FEATURES) -p weir --bin weir -p instructions --bin instructions
 
 build: ## build the program: target/release/weir
-	cargo build --locked --release -p weir --bin weir
+	cargo build --locked --release $(FEATURES) -p weir --bin weir
 
 install: ## PREFIX=/usr/local: the program, and what sources in C, C++ and Python need; DESTDIR stands before it
-	cargo build --locked --release -p weir --bin weir -p weir-c --lib
+	cargo build --locked --release $(FEATURES) -p weir --bin weir -p weir-c --lib
 	@scripts/install $(WEIR) "$(CARGO_TARGET_DIR)/release" "$(PREFIX)"
 
 uninstall: ## take away what `make install` has put below PREFIX

@@ -1,5 +1,6 @@
 //! What keys demand of each other, and the ranges of numbers: a configuration that passes describes a system that can exist.
 
+mod bus;
 mod carriers;
 mod faults;
 mod frames;
@@ -35,6 +36,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.required();
     checker.secrets();
     checker.names();
+    checker.bus();
     checker.ranges();
     checker.intervals();
     checker.topology();
@@ -122,8 +124,10 @@ impl Checker<'_> {
         if self.partition.output.directory.is_empty() {
             self.problem(&["output.directory"], "expected a folder, found \"\"".to_owned());
         }
-        let Control { catalogue, references } = &self.partition.control;
-        for (key, file) in [("control.catalogue", catalogue), ("control.references", references)] {
+        let Control { catalogue, references, bus_login, .. } = &self.partition.control;
+        for (key, file) in
+            [("control.catalogue", catalogue), ("control.references", references), ("control.bus_login", bus_login)]
+        {
             if file.as_deref() == Some("") {
                 self.problem(&[key], "expected a file, found \"\"".to_owned());
             }

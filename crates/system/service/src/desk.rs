@@ -277,6 +277,12 @@ impl Desk {
         self.0.shown.subscribe()
     }
 
+    /// The event of a sample, if it is still kept.
+    #[cfg(feature = "nats")]
+    pub(crate) fn sampled(&self, number: u64) -> Option<Arc<[u8]>> {
+        self.kept().samples.event(number)
+    }
+
     pub(crate) fn sample(&self, number: u64) -> Option<samples::Kept> {
         self.kept().samples.open(number)
     }

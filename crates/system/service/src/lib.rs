@@ -6,6 +6,7 @@
 
 mod answer;
 mod attribution;
+mod bus;
 mod dataflow;
 mod desk;
 mod forecast;
@@ -24,6 +25,7 @@ mod tree;
 mod trend;
 mod whereabouts;
 
+pub use bus::{Bus, BusError, LoginError};
 pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
 pub use desk::{Desk, Leaving, Order};
 pub use identity::{Identity, IdentityError};

@@ -8,11 +8,12 @@ use base::ids::Role;
 use control::states::State;
 use dataflow::report::{Counter, Nature};
 
+use crate::bus::TrafficNow;
 use crate::dataflow::Dataflow;
 use crate::status::{Status, name};
 
 /// All metrics of a partition, as they are now.
-pub(crate) fn text(status: &Status, dataflow: &Dataflow) -> String {
+pub(crate) fn text(status: &Status, dataflow: &Dataflow, bus: Option<TrafficNow>) -> String {
     let mut families = Families::default();
     let partition = [("partition", status.partition.as_str())];
     for state in STATES.map(name) {
@@ -26,6 +27,11 @@ pub(crate) fn text(status: &Status, dataflow: &Dataflow) -> String {
     families.add("weir_histogram_alarms", &partition, status.alarms as f64);
     if let Some(dead_time) = run.and_then(|run| run.rates.dead_time) {
         families.add("weir_dead_time_ratio", &partition, dead_time);
+    }
+    if let Some(TrafficNow { connected, published, dropped }) = bus {
+        families.add("weir_bus_connected", &partition, f64::from(u8::from(connected)));
+        families.add("weir_bus_published_total", &partition, published as f64);
+        families.add("weir_bus_dropped_total", &partition, dropped as f64);
     }
     for stage in &dataflow.stages {
         for application in &stage.applications {
@@ -156,7 +162,7 @@ mod tests {
             alarms: 0,
             sentence: String::new(),
         };
-        super::text(&status, &dataflow)
+        super::text(&status, &dataflow, Some(TrafficNow { connected: true, published: 5, dropped: 1 }))
     }
 
     #[test]
@@ -183,6 +189,8 @@ mod tests {
             "weir_sfi_built_complete_total{partition=\"p\",application=\"sfi-1\"} 3",
             "weir_state{partition=\"p\",state=\"running\"} 1",
             "weir_state{partition=\"p\",state=\"absent\"} 0",
+            "weir_bus_connected{partition=\"p\"} 1",
+            "weir_bus_dropped_total{partition=\"p\"} 1",
             "weir_dead_time_ratio{partition=\"p\"} 0.25",
             "weir_waiting_ratio{partition=\"p\",application=\"dfm-1\",for=\"a \\\"b\\\"\",cause=\"no room\"} 0.5",
         ] {

@@ -116,6 +116,12 @@ impl Samples {
         self.kept.iter().map(|kept| &kept.told).filter(|told| told.number > number).cloned().collect()
     }
 
+    /// The event of that number, if it is still kept.
+    #[cfg(feature = "nats")]
+    pub(crate) fn event(&self, number: u64) -> Option<Arc<[u8]>> {
+        self.kept.iter().rev().find(|kept| kept.told.number == number).map(|kept| kept.event.clone())
+    }
+
     /// The one of that number, if it is still kept. It stays for a while then.
     pub(crate) fn open(&mut self, number: u64) -> Option<Kept> {
         let is_it = |kept: &&Kept| kept.told.number == number;

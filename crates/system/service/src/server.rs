@@ -29,6 +29,7 @@ use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
 
 use crate::answer::Refused;
+use crate::bus::Bus;
 use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
 use crate::identity::Identity;
@@ -59,12 +60,14 @@ pub enum ServeError {
 struct Service {
     desk: Desk,
     key: SessionKey,
+    bus: Option<Bus>,
     /// One at a time.
     simulates: Mutex<()>,
 }
 
 /// Serves a desk until the desk is left; port 0 takes a free one. With an identity all that is said there is encrypted, and it is served
-/// at a loopback address too. Commands of the same user find it at loopback, and `listening` is told the address.
+/// at a loopback address too. Commands of the same user find it at loopback, and `listening` is told the address. A `bus` gets what is
+/// observed.
 ///
 /// # Errors
 /// Nobody can listen there, commands cannot be told, or others could listen in.
@@ -73,6 +76,7 @@ pub fn serve(
     key: &SessionKey,
     address: SocketAddr,
     identity: Option<&Identity>,
+    bus: Option<Bus>,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
     if identity.is_none() && !address.ip().is_loopback() {
@@ -80,7 +84,8 @@ pub fn serve(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
-        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), simulates: Mutex::default() });
+        let telling = bus.clone().map(|bus| tokio::spawn(bus.tell(desk.clone())));
+        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), bus, simulates: Mutex::default() });
         let (listener, address) = listen(address).await?;
         let mut doors = JoinSet::new();
         let at_loopback = if let Some(identity) = identity {
@@ -94,11 +99,16 @@ pub fn serve(
         };
         let _whereabouts = Whereabouts::say(&desk.configuration().partition.name, at_loopback, key)?;
         listening(address);
-        tokio::select! {
+        let served = tokio::select! {
             Some(ended) = doors.join_next() => Err(ServeError::Io(io::Error::other(ended.expect_err("it welcomes for ever")))),
             () = desk.is_left() => Ok(()),
             () = look_again(desk) => Ok(()),
+        };
+        if let Some(telling) = telling {
+            // Who takes nothing does not learn how it ended.
+            let _ = tokio::time::timeout(FAREWELL, telling).await;
         }
+        served
     })
 }
 
@@ -234,7 +244,8 @@ async fn dataflow(State(service): State<Arc<Service>>) -> Json<Dataflow> {
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
-    let text = metrics::text(&service.desk.status(), &service.desk.dataflow());
+    let traffic = service.bus.as_ref().map(Bus::traffic);
+    let text = metrics::text(&service.desk.status(), &service.desk.dataflow(), traffic);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 
@@ -401,6 +412,8 @@ impl From<CatalogueError> for Refused {
 }
 
 const ANY_AT_LOOPBACK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+/// The last words reach a bus within this time.
+const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const WORD_MAX: usize = 64;
 const RUNS_MAX: u32 = 10_000;

@@ -8,6 +8,8 @@ mod adapters;
 mod bad_files;
 mod bench;
 mod boards;
+#[cfg(feature = "nats")]
+mod bus;
 mod calibrate;
 mod carriers;
 mod children;

@@ -357,6 +357,18 @@ fn names() {
         one("transport.congestion=a b"),
         "--set transport.congestion: expected the name of a congestion control, such as \"reno\""
     );
+    assert_eq!(
+        one("control.bus=daq-1:4222"),
+        "--set control.bus: expected a NATS server such as \"nats://daq-1:4222\", found \"daq-1:4222\""
+    );
+    assert_eq!(
+        one("control.bus=nats://me:word@daq-1"),
+        "--set control.bus: a secret: everybody may read this key; expected user and password in control.bus_login"
+    );
+    assert_eq!(
+        one("control.bus_login=bus.login"),
+        "--set control.bus_login: needs control.bus, the server, which is absent"
+    );
 }
 
 #[test]

@@ -39,6 +39,8 @@ const EVERYTHING: &[&str] = &[
     "processes.scheduling=real-time",
     "control.catalogue=runs.sqlite",
     "control.references=references.json",
+    "control.bus=nats://127.0.0.1:4222",
+    "control.bus_login=bus.login",
     "sampling.samples=5",
 ];
 

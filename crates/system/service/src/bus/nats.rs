@@ -1,0 +1,370 @@
+//! A NATS server as the bus. One connection is made after the other, each from the beginning: it first tells what was missed.
+
+use core::time::Duration;
+use std::time::UNIX_EPOCH;
+
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::sleep;
+
+use super::Shared;
+use super::login::Login;
+use super::observer::{News, Observer};
+use super::subjects::{EVENT, MESSAGE, METRICS, RECORD, SAMPLE, STATUS, Subjects};
+use super::traffic::Traffic;
+use crate::desk::Desk;
+use crate::messages::Severity;
+use crate::samples::SampledEvent;
+
+/// Tells what a desk has to tell, until the desk is left.
+pub(super) async fn tell(bus: &Shared, desk: &Desk) {
+    let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let subjects = Subjects::of(desk.configuration(), &here);
+    let mut observer = Observer::of(desk);
+    let mut absence = Absence { bus, desk, told: None };
+    loop {
+        let connected = tokio::select! {
+            connected = Connection::open(bus, &subjects) => connected,
+            () = observer.lose(&bus.traffic) => return,
+        };
+        let why = match connected {
+            Ok(mut connection) => {
+                absence.is_over();
+                match connection.tell(&mut observer).await {
+                    Ended::Left => return,
+                    Ended::Lost => Why::Lost,
+                }
+            }
+            Err(why) => why,
+        };
+        absence.tell(why);
+        tokio::select! {
+            () = sleep(RETRY_AFTER) => {}
+            () = observer.lose(&bus.traffic) => return,
+        }
+    }
+}
+
+/// Why the bus is not there.
+enum Why {
+    Absent(String),
+    Refused(String),
+    Lost,
+}
+
+/// Says that the bus is away: once, and again if it is there and refuses.
+struct Absence<'a> {
+    bus: &'a Shared,
+    desk: &'a Desk,
+    /// Whether it refused, when it was last told that it is away.
+    told: Option<bool>,
+}
+
+impl Absence<'_> {
+    fn tell(&mut self, why: Why) {
+        self.bus.traffic.is_connected(false);
+        let is_refused = matches!(why, Why::Refused(_));
+        if self.told == Some(is_refused) || self.told.is_some() && !is_refused {
+            return;
+        }
+        self.told = Some(is_refused);
+        let why = match why {
+            Why::Absent(cause) => format!("is not there: {cause}"),
+            Why::Refused(cause) => format!("refuses run control: {cause}"),
+            Why::Lost => "is lost".to_owned(),
+        };
+        let text = format!("the bus {} {why}; runs go on without it, and it is tried again", self.bus.server);
+        self.desk.tell_all(Severity::Warning, text);
+    }
+
+    fn is_over(&mut self) {
+        self.told = None;
+        self.bus.traffic.is_connected(true);
+        self.desk.say(format!("the bus {} gets what is observed", self.bus.server));
+    }
+}
+
+/// How a connection ended.
+enum Ended {
+    Left,
+    Lost,
+}
+
+/// The connection no longer takes anything.
+struct Lost;
+
+/// A connection to the server.
+struct Connection<'a> {
+    publisher: Publisher<'a>,
+    events: Receiver<Event>,
+}
+
+impl<'a> Connection<'a> {
+    async fn open(bus: &'a Shared, subjects: &'a Subjects) -> Result<Self, Why> {
+        let (happens, events) = channel(EVENTS_MAX);
+        let options = ConnectOptions::new()
+            .name(subjects.stream())
+            .client_capacity(UNSENT_MAX)
+            .connection_timeout(PATIENCE)
+            .ping_interval(PING_EVERY)
+            // It would publish late what waited: once is little, and its least.
+            .max_reconnects(1)
+            .event_callback(move |event| {
+                // Who hears them is never late: the first one that matters ends the connection.
+                let _ = happens.try_send(event);
+                core::future::ready(())
+            });
+        let login =
+            bus.login.as_deref().map(Login::read).transpose().map_err(|error| Why::Refused(error.to_string()))?;
+        let options = match login {
+            Some(Login { user, password }) => options.user_and_password(user, password),
+            None => options,
+        };
+        let client = options.connect(bus.server.as_str()).await.map_err(|error| match error.kind() {
+            ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+                Why::Refused(format!("{error}; expected its user and password in control.bus_login"))
+            }
+            _ => Why::Absent(error.to_string()),
+        })?;
+        let publisher = Publisher { client, subjects, bus, keeps: false, told_of_loss: false };
+        Ok(Self { publisher, events })
+    }
+
+    /// Tells all that is new, until the desk is left or the connection is lost.
+    async fn tell(&mut self, observer: &mut Observer) -> Ended {
+        let (desk, bus) = (observer.desk().clone(), self.publisher.bus);
+        tokio::select! {
+            ended = self.publisher.tell(observer) => ended.map_or_else(|Lost| Ended::Lost, |()| Ended::Left),
+            () = until_lost(&mut self.events, &bus.server, &desk) => Ended::Lost,
+        }
+    }
+}
+
+/// What the server objects to is said once for a connection.
+async fn until_lost(events: &mut Receiver<Event>, server: &str, desk: &Desk) {
+    let mut told = false;
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::ServerError(error) if !told => {
+                told = true;
+                desk.tell_all(Severity::Warning, format!("the bus {server} objects: {error}"));
+            }
+            Event::Disconnected | Event::Closed => return,
+            _ => {}
+        }
+    }
+}
+
+struct Publisher<'a> {
+    client: Client,
+    subjects: &'a Subjects,
+    bus: &'a Shared,
+    /// Whether there is a stream that keeps messages and run records, and says so.
+    keeps: bool,
+    told_of_loss: bool,
+}
+
+impl Publisher<'_> {
+    async fn tell(&mut self, observer: &mut Observer) -> Result<(), Lost> {
+        self.make_stream(observer.desk()).await?;
+        self.messages(observer).await?;
+        loop {
+            match observer.next().await {
+                News::Said => self.messages(observer).await?,
+                News::Changed => self.status(observer.desk()).await?,
+                News::Shown(sample) => self.sample(observer.desk(), &sample).await?,
+                News::Missed(samples) => self.traffic().drop(samples),
+                News::Second => self.all(observer.desk()).await?,
+                News::Left => {
+                    self.messages(observer).await?;
+                    self.all(observer.desk()).await?;
+                    return self.client.flush().await.map_err(|_| Lost);
+                }
+            }
+        }
+    }
+
+    /// Status and metrics, which whoever comes late needs, too.
+    async fn all(&self, desk: &Desk) -> Result<(), Lost> {
+        self.status(desk).await?;
+        for application in desk.dataflow().stages.iter().flat_map(|stage| &stage.applications) {
+            self.tell_of(self.subjects.of_application(&application.name, METRICS), application).await?;
+        }
+        Ok(())
+    }
+
+    async fn status(&self, desk: &Desk) -> Result<(), Lost> {
+        self.tell_of(self.subjects.of_run_control(STATUS), &desk.status()).await
+    }
+
+    async fn sample(&mut self, desk: &Desk, sample: &SampledEvent) -> Result<(), Lost> {
+        // It may have made room for newer ones.
+        let Some(event) = desk.sampled(sample.number) else {
+            self.traffic().drop(1);
+            return Ok(());
+        };
+        if !self.fits(desk, "an event", event.len()) {
+            return Ok(());
+        }
+        self.tell_of(self.subjects.of_application(&sample.application, SAMPLE), sample).await?;
+        let mut headers = HeaderMap::new();
+        headers.insert(NUMBER_OF_SAMPLE, sample.number.to_string());
+        let subject = self.subjects.of_application(&sample.application, EVENT);
+        self.client.publish_with_headers(subject, headers, Bytes::from_owner(event)).await.map_err(|_| Lost)?;
+        self.traffic().publish();
+        Ok(())
+    }
+
+    async fn tell_of(&self, subject: String, what: &impl Serialize) -> Result<(), Lost> {
+        self.client.publish(subject, json_of(what)).await.map_err(|_| Lost)?;
+        self.traffic().publish();
+        Ok(())
+    }
+
+    /// Messages and records of runs that ended, which a bus that was away gets later.
+    async fn messages(&mut self, observer: &mut Observer) -> Result<(), Lost> {
+        let (messages, given_up) = observer.messages();
+        self.traffic().drop(given_up);
+        for message in messages {
+            let name = format!("{}.{}", message.at_ms, message.number);
+            self.keep(observer.desk(), MESSAGE, name, json_of(&message)).await?;
+            observer.has_told(&message);
+        }
+        for record in observer.records() {
+            let began = record.entry.began.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let name = format!("run.{}", began.as_millis());
+            self.keep(observer.desk(), RECORD, name, json_of(&record)).await?;
+            observer.has_recorded(&record);
+        }
+        Ok(())
+    }
+
+    /// Gives the server what it keeps. What bears the same name is the same: who hears nothing of it sends it again.
+    async fn keep(&mut self, desk: &Desk, what: &str, name: String, payload: Bytes) -> Result<(), Lost> {
+        let subject = self.subjects.of_run_control(what);
+        if !self.fits(desk, &format!("a {what}"), payload.len()) {
+            return Ok(());
+        }
+        if self.keeps {
+            let mut headers = HeaderMap::new();
+            headers.insert("Nats-Msg-Id", name);
+            let request = Request::new().payload(payload).headers(headers).timeout(Some(PATIENCE));
+            let answer = self.client.send_request(subject, request).await;
+            let answer = answer.map_err(|error| is_lost(error.kind()));
+            match answer {
+                Ok(answer) => self.judge(desk, refusal(&answer.payload)),
+                Err(Some(lost)) => return Err(lost),
+                Err(None) => self.judge(desk, Some("its stream is gone".to_owned())),
+            }
+        } else {
+            self.client.publish(subject, payload).await.map_err(|_| Lost)?;
+        }
+        self.traffic().publish();
+        Ok(())
+    }
+
+    /// A stream that is there already is as its server wants it.
+    async fn make_stream(&mut self, desk: &Desk) -> Result<(), Lost> {
+        let (name, subjects) = (self.subjects.stream(), self.subjects.kept());
+        let stream = json!({
+            "name": name, "subjects": subjects, "storage": "file", "retention": "limits", "discard": "old",
+            "max_bytes": KEPT_BYTES_MAX, "duplicate_window": TOLD_AGAIN_NS, "allow_direct": true,
+        });
+        let request = Request::new().payload(json_of(&stream)).timeout(Some(PATIENCE));
+        self.keeps = true;
+        match self.client.send_request(format!("$JS.API.STREAM.CREATE.{name}"), request).await {
+            Ok(answer) => self.judge(desk, refusal(&answer.payload)),
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => {
+                self.judge(desk, Some("it has no JetStream".to_owned()));
+            }
+            // Who may not make one is told nothing.
+            Err(error) if error.kind() == RequestErrorKind::TimedOut => {
+                self.judge(desk, Some("it does not answer, or run control may not ask".to_owned()));
+            }
+            Err(_) => return Err(Lost),
+        }
+        Ok(())
+    }
+
+    /// Whether the server goes on to keep what it gets.
+    fn judge(&mut self, desk: &Desk, refusal: Option<String>) {
+        let Some(why) = refusal else { return };
+        self.keeps = false;
+        let text = format!("the bus {} keeps no messages and run records: {why}", self.bus.server);
+        desk.tell_all(Severity::Warning, text);
+    }
+
+    /// Whether the server takes so much. What it does not is lost, which is said once for a connection.
+    fn fits(&mut self, desk: &Desk, what: &str, bytes: usize) -> bool {
+        let (server, bytes_max) = (&self.bus.server, self.client.max_payload().saturating_sub(HEADERS_MAX));
+        let fits = bytes <= bytes_max;
+        if !fits {
+            self.traffic().drop(1);
+        }
+        if !fits && !core::mem::replace(&mut self.told_of_loss, true) {
+            let why = format!("it takes {bytes_max} bytes; raise its max_payload");
+            let text = format!("the bus {server} does not get {what} of {bytes} bytes: {why}");
+            desk.tell_all(Severity::Warning, text);
+        }
+        fits
+    }
+
+    fn traffic(&self) -> &Traffic {
+        &self.bus.traffic
+    }
+}
+
+/// Whether who sent it may ask nothing more, or only this was not kept.
+fn is_lost(kind: RequestErrorKind) -> Option<Lost> {
+    (kind != RequestErrorKind::NoResponders).then_some(Lost)
+}
+
+/// Why JetStream has not done what was asked for.
+fn refusal(answer: &[u8]) -> Option<String> {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let error = answer.get("error")?;
+    let is_there = error["err_code"] == STREAM_IS_THERE;
+    (!is_there).then(|| error["description"].as_str().unwrap_or("it does not say why").to_owned())
+}
+
+fn json_of(what: &impl Serialize) -> Bytes {
+    serde_json::to_vec(what).expect("numbers, strings and lists are JSON").into()
+}
+
+/// An absent server is tried again after this time.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// Who says nothing for so long is not there.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The third one without an answer ends the connection.
+const PING_EVERY: Duration = Duration::from_secs(2);
+/// So many publications may wait to be sent, each of `max_payload` bytes at most: 16 MiB with a server as it comes.
+const UNSENT_MAX: usize = 16;
+/// So much may have happened to a connection unnoticed.
+const EVENTS_MAX: usize = 16;
+/// Names of messages, numbers of samples.
+const HEADERS_MAX: usize = 256;
+/// The header of an event with the number of its sample.
+const NUMBER_OF_SAMPLE: &str = "Weir-Sample";
+/// A million messages, or a few thousand run records.
+const KEPT_BYTES_MAX: u64 = 256 << 20;
+/// What was lost on the way back comes again within an hour, unless the server was away for longer.
+const TOLD_AGAIN_NS: u64 = 3_600_000_000_000;
+/// A stream of that name exists and is made otherwise.
+const STREAM_IS_THERE: u64 = 10_058;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_server() {
+        let refused = |text: &str| refusal(text.as_bytes());
+        assert_eq!(refused(r#"{"stream":"weir-p","seq":1}"#), None);
+        assert_eq!(refused(r#"{"error":{"err_code":10058,"description":"name already in use"}}"#), None);
+        let full = r#"{"error":{"err_code":10047,"description":"insufficient storage"}}"#;
+        assert_eq!(refused(full), Some("insufficient storage".to_owned()));
+    }
+}
