@@ -33,7 +33,7 @@ pub(crate) struct DestinationTable {
     /// By rising version and first event.
     versions: VecDeque<Destinations>,
     is_expected: bool,
-    /// Events that came before the first version, which travels on a connection of its own.
+    /// Events that came before the first version, which travels on a connection of its own: at most the window of level 1.
     early: VecDeque<EventInfo>,
 }
 
@@ -56,10 +56,10 @@ impl DestinationTable {
         self.of(event.event)
     }
 
-    /// The events that came before the first version, with their builders.
+    /// The events that came before the first version, with their builders, at the end of a pass: several versions may come in it.
     pub(crate) fn take_early(&mut self) -> impl Iterator<Item = (NodeId, EventInfo)> {
-        let early = core::mem::take(&mut self.early).into_iter();
-        early.filter_map(|event| Some((self.of(event.event)?, event)))
+        let early = if self.versions.is_empty() { VecDeque::new() } else { core::mem::take(&mut self.early) };
+        early.into_iter().filter_map(|event| Some((self.of(event.event)?, event)))
     }
 
     /// The builder of an event has asked for it.
@@ -84,7 +84,7 @@ impl DestinationTable {
         self.versions.iter().rev().find(|table| table.first <= event)?.of(event)
     }
 
-    /// Versions that no event from this one on goes by.
+    /// Forgets older events, and versions that no event from this one on goes by.
     pub(crate) fn forget_below(&mut self, oldest: EventId) {
         while self.early.pop_front_if(|early| early.event < oldest).is_some() {}
         while self.versions.get(1).is_some_and(|next| next.first <= oldest) {
@@ -161,5 +161,24 @@ mod tests {
         }
         assert_eq!(destinations.versions().count(), VERSIONS_MAX);
         assert_eq!(vec![destinations.of(EventId(1)), destinations.of(EventId(999))], [None, Some(NodeId(7))]);
+    }
+
+    #[test]
+    fn events_before_the_first_version_are_named_by_the_one_that_holds() {
+        let mut table = DestinationTable::new(true);
+        let info = |event| EventInfo { event: EventId(event), ..EventInfo::default() };
+        for event in 10..15 {
+            assert_eq!(table.direct(&info(event)), None);
+        }
+        table.forget_below(EventId(11));
+        table.withdraw(EventId(13));
+        assert_eq!(table.take_early().count(), 0, "nobody knows yet");
+        for (version, first, sfi) in [(1, 0, 7), (2, 12, 8)] {
+            table.take(Destinations { version, first: EventId(first), run: 1, sfis: vec![NodeId(sfi)] });
+        }
+        let named: Vec<_> = table.take_early().map(|(sfi, event)| (sfi.0, event.event.0)).collect();
+        assert_eq!(named, [(7, 11), (8, 12), (8, 14)]);
+        assert_eq!((table.direct(&info(20)), table.take_early().count()), (Some(NodeId(8)), 0));
+        assert_eq!((table.anew().direct(&info(21)), DestinationTable::default().direct(&info(21))), (None, None));
     }
 }

@@ -358,7 +358,7 @@ impl Dfm {
             DfmInput::SelfTrigger { .. } => None,
         };
         if up {
-            self.push.on_readout(node, out);
+            self.push.on_readout(node, self.oldest_unfinished(), out);
         }
         if up && level1 == Some(node) {
             self.taken.tell(out);

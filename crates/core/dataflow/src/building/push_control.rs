@@ -42,7 +42,7 @@ pub(crate) struct PushControl {
     /// After the newest event that was seen, level 1 may have issued so many more.
     ahead: u64,
     newest: Option<EventId>,
-    /// No table holds for a part of the builders only because the others have not come yet.
+    /// The run has begun: all builders of its start have come.
     has_started: bool,
 }
 
@@ -122,7 +122,8 @@ impl PushControl {
     }
 
     /// A read-out system came, or came back.
-    pub(crate) fn on_readout(&self, node: NodeId, out: &mut Outbox) {
+    pub(crate) fn on_readout(&mut self, node: NodeId, oldest: EventId, out: &mut Outbox) {
+        self.table.forget_below(oldest);
         if let BuildingMode::PushByTable { readout, .. } = &self.mode
             && readout.contains(&node)
         {
@@ -132,7 +133,7 @@ impl PushControl {
 }
 
 /// Far below the room that a frame has for lists.
-const ORDERS_MAX: usize = 512;
+pub(crate) const ORDERS_MAX: usize = 512;
 
 #[cfg(test)]
 mod tests {
@@ -175,9 +176,11 @@ mod tests {
         let of = |event| control.choice(EventId(event));
         assert_eq!([of(15), of(16)], [Choice::Only(NodeId(8)), Choice::Only(NodeId(7))]);
         sent(&mut out);
-        control.on_readout(NodeId(4), &mut out);
+        control.on_readout(NodeId(4), EventId(15), &mut out);
         assert_eq!(sent(&mut out).len(), 2, "both versions");
-        control.on_readout(NodeId(5), &mut out);
+        control.on_readout(NodeId(4), EventId(16), &mut out);
+        assert_eq!(sent(&mut out).len(), 1, "nobody goes by the other any more");
+        control.on_readout(NodeId(5), EventId(16), &mut out);
         assert!(out.is_empty());
     }
 }

@@ -461,7 +461,7 @@ impl Ros {
             }
             Message::EventRequest { requests } => self.on_requests(now, from, &requests, out),
             Message::Push(orders) => self.on_push(now, &orders, out),
-            Message::Destinations(table) => self.on_destinations(table),
+            Message::Destinations(table) => self.pushing.destinations.take(table),
             Message::Credit(taken) => {
                 if let Some(pusher) = &mut self.pushing.pusher {
                     pusher.on_credit(from, taken);

@@ -11,6 +11,7 @@ use super::CrateRos;
 use super::gathering::Gathering;
 use super::windows::{Windows, bit};
 use crate::building::destinations::DestinationTable;
+use crate::building::push_control::ORDERS_MAX;
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::message::{BusyCause, Command, EventInfo, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::ClearSequence;
@@ -308,12 +309,7 @@ impl Trg {
             Message::RoiRequest { event, request, robs } => self.on_roi_request(now, from, event, request, &robs, out),
             Message::RoiReply { request, missing, bulk, .. } => self.on_roi_reply(from, request, missing, bulk, out),
             Message::Push(orders) => self.accept(orders, out),
-            Message::Destinations(table) => {
-                self.destinations.take(table);
-                let early = self.destinations.take_early();
-                let orders = early.map(|(sfi, event)| PushOrder { event, sfi }).collect();
-                self.accept(orders, out);
-            }
+            Message::Destinations(table) => self.destinations.take(table),
             message => message.passes_no_gate(),
         }
     }
@@ -428,6 +424,12 @@ impl Component for Trg {
             }
             Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
         }
+    }
+
+    fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        let early = self.destinations.take_early().map(|(sfi, event)| PushOrder { event, sfi });
+        let early: Vec<PushOrder> = early.collect();
+        early.chunks(ORDERS_MAX).for_each(|orders| self.accept(orders.to_vec(), out));
     }
 
     fn next_deadline(&self) -> Option<Time> {

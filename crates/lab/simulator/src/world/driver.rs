@@ -633,7 +633,7 @@ impl World {
         let now = self.now;
         let drivers = self.drivers();
         let (same_host, latency) = (drivers.processes[from].host == drivers.processes[to].host, drivers.driver.latency);
-        if same_host && self.order.splits.is_empty() {
+        if same_host && self.arrivals.splits.is_empty() {
             return self.schedule(now + latency, What::Frames { from, to, frames });
         }
         for (envelope, message, len_bytes) in frames {

@@ -114,7 +114,7 @@ impl World {
             }
             Fault::Pause(lasts) => self.pause(lasts),
             Fault::Watch => self.ask_for_samples(),
-            Fault::Split(nodes, lasts) => self.order.splits.push((now + lasts, nodes)),
+            Fault::Split(nodes, lasts) => self.arrivals.splits.push((now + lasts, nodes)),
             Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
             Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),
             Fault::ClockBack(node, step) => self.slot_mut(node).clock.step_back(now, step),

@@ -78,7 +78,7 @@ pub struct World {
     drivers: Option<Drivers>,
     /// Those that join; without it applications know each other at once.
     joining: Option<Joining>,
-    order: Order,
+    arrivals: Arrivals,
     /// What gives the fragments of each link of each application their event number.
     checks: Vec<Vec<FragmentCheck>>,
     touched: Vec<NodeId>,
@@ -101,7 +101,7 @@ pub struct World {
 }
 
 /// When what is on its way arrives.
-struct Order {
+struct Arrivals {
     /// When the last reliable message of a pair arrives: they keep their order.
     pairs: Vec<Time>,
     /// By pair and type, for those that have connections of their own.
@@ -246,7 +246,7 @@ impl World {
             processors: Processors::new(&setup.hosts),
             joining: setup.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
-            order: Order {
+            arrivals: Arrivals {
                 pairs: vec![Time::ZERO; pairs],
                 types: BTreeMap::new(),
                 work: BTreeMap::new(),

@@ -264,7 +264,7 @@ impl World {
         };
         let takes = |bytes: u64| Duration::from_nanos(bytes * 1_000_000_000 / port.bytes_per_s);
         let takes_this = takes((bulk.len() + REPLY_HEAD_BYTES * (1 + replies.len())) as u64);
-        let free = self.order.ports.entry(to).or_default();
+        let free = self.arrivals.ports.entry(to).or_default();
         let waits = free.since(self.now) + takes_this;
         if waits > takes(port.buffer_bytes) {
             self.tally.troubles.overflows += 1;
@@ -329,7 +329,7 @@ impl World {
         if let Some(until) = self.split_until(from, to) {
             at = at.max(until + self.latency());
         }
-        let last = self.order.types.entry((from, to, number)).or_default();
+        let last = self.arrivals.types.entry((from, to, number)).or_default();
         *last = at.max(*last);
         Some(*last)
     }
@@ -357,7 +357,7 @@ impl World {
             at = at.max(until + self.latency());
         }
         let pair = usize::from(from.0) * (self.slots.len() + 1) + usize::from(to.0);
-        let last = &mut self.order.pairs[pair];
+        let last = &mut self.arrivals.pairs[pair];
         *last = at.max(*last);
         *last
     }
@@ -375,7 +375,7 @@ impl World {
     pub(super) fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
         let parts = |side: &[NodeId]| side.contains(&one) != side.contains(&other);
         let now = self.now;
-        self.order.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
+        self.arrivals.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
     }
 }
 

@@ -112,7 +112,7 @@ impl World {
     /// A little later than `at`, and behind everything before on the same channel of a node.
     fn in_order(&mut self, node: NodeId, channel: u16, at: Time) -> Time {
         let at = at + self.handover();
-        let last = self.order.work.entry((node, channel)).or_default();
+        let last = self.arrivals.work.entry((node, channel)).or_default();
         *last = at.max(*last);
         *last
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{FIRST_ATTEMPT, PUSH, RequestKind, Ros, RosParameters, ToRead, Waiting};
-use crate::building::destinations::{DestinationTable, Destinations};
+use crate::building::destinations::DestinationTable;
 use crate::component::Outbox;
 use crate::message::{DataReply, PushOrder, UNASKED};
 use crate::readout::pusher::{Destination, Pusher};
@@ -42,16 +42,11 @@ impl Ros {
         }
     }
 
-    /// Events that came before the first table are pushed as well.
-    pub(super) fn on_destinations(&mut self, table: Destinations) {
-        self.pushing.destinations.take(table);
-        let early = self.pushing.destinations.take_early();
-        self.pushing.offers.extend(early.map(|(builder, event)| (builder, event.event)));
-    }
-
     /// Sends what is to be pushed and may go.
     pub(super) fn push(&mut self, now: Time, out: &mut Outbox) {
         let Some(mut pusher) = self.pushing.pusher.take() else { return };
+        let early = self.pushing.destinations.take_early();
+        self.pushing.offers.extend(early.map(|(builder, event)| (builder, event.event)));
         for (sfi, event) in self.pushing.offers.drain(..) {
             // The builder asks for what is not taken.
             pusher.offer(now, sfi, event);
