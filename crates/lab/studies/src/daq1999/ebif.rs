@@ -31,8 +31,8 @@ impl Collected {
     }
 }
 
-/// Events that an EBIF has taken all the way. What a pass sends is told apart by whom it goes to; passes that ask and collect at once are
-/// left out.
+/// Events that an EBIF has taken all the way. What a pass sends is told apart by whom it goes to, and its time goes in equal parts to all
+/// that was asked for and collected in it.
 pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     let mut events: BTreeMap<u64, Collected> = BTreeMap::new();
     for order in ebif.handled(L2A.0, L2A.1) {
@@ -52,22 +52,17 @@ pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     for pass in ebif.passes() {
         let asked = ebif.sent_in(&pass, "event-request", "ros");
         let collected = ebif.sent_in(&pass, "event-reply", "sfi");
-        let is_sending = |span: &&stamps::spans::Span| SENDING.contains(&ebif.name(span));
-        let sending_ns: f64 = ebif.of_pass(&pass).iter().filter(is_sending).map(ns).sum();
-        if asked.is_empty() == collected.is_empty() {
-            continue;
+        let sending_ns: f64 =
+            ebif.of_pass(&pass).iter().filter(|span| SENDING.contains(&ebif.name(span))).map(ns).sum();
+        let each_ns = sending_ns / (asked.len() + collected.len()).max(1) as f64;
+        for event in asked {
+            events.entry(event).and_modify(|of| of.order_ns += each_ns);
         }
-        let each_ns = sending_ns / (asked.len() + collected.len()) as f64;
-        for event in asked.iter().chain(&collected) {
-            let Some(of) = events.get_mut(event) else { continue };
-            if asked.is_empty() {
-                (of.collect_ns, of.sent_ns) = (of.collect_ns + each_ns, pass.to_ns);
-            } else {
-                of.order_ns += each_ns;
-            }
+        for event in collected {
+            events.entry(event).and_modify(|of| (of.collect_ns, of.sent_ns) = (of.collect_ns + each_ns, pass.to_ns));
         }
     }
-    events.into_values().filter(|of| of.locate_ns > 0.0 && of.collect_ns > 0.0).collect()
+    events.into_values().filter(|of| of.locate_ns > 0.0 && of.sent_ns > 0).collect()
 }
 
 /// Of crates of four ROBs with fragments of each length in bytes; the one in the middle stands for all.
@@ -284,6 +279,27 @@ mod tests {
             assert_eq!((of.order_ns, of.locate_ns, of.collect_ns), (30.0, 80.0, 100.0));
             assert!(of.located_ns < of.sent_ns);
         }
+    }
+
+    #[test]
+    fn a_pass_that_asks_and_collects_has_equal_shares_for_both() {
+        let mut made = Made::new("ebif-1", &[(1, "trg-1"), (2, "ros-1"), (4, "sfi-1")]);
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.about("other", (1, &[7]), 40, |_| ());
+            made.section("flush", 10, |made| _ = made.sends("event-request", 2, 7));
+        });
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.about("other", (1, &[8]), 40, |_| ());
+            made.about("event-reply", (2, &[7]), 60, |_| ());
+            made.section("flush", 30, |made| _ = made.sends("event-request", 2, 8).sends("event-reply", 4, 7));
+        });
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.about("event-reply", (2, &[8]), 60, |_| ());
+            made.section("flush", 20, |made| _ = made.sends("event-reply", 4, 8));
+        });
+        let parts = |of: &Collected| (of.order_ns, of.locate_ns, of.collect_ns);
+        let events: Vec<_> = collected(&made.activity()).iter().map(parts).collect();
+        assert_eq!(events, [(50.0, 60.0, 15.0), (55.0, 60.0, 20.0)]);
     }
 
     #[test]
