@@ -133,17 +133,34 @@ impl Activity {
 
     /// All time in sections of this name, but for functions that were interrupted.
     pub(super) fn total_ns(&self, name: &str) -> f64 {
-        self.calm_ns(|span| self.name(span) == name)
+        self.calm_ns(|index| self.name(&self.spans[index]) == name)
+    }
+
+    /// The same of sections with these names, outside all others of them and outside `decode`.
+    pub(super) fn outer_ns(&self, names: &[&str]) -> f64 {
+        self.calm_ns(|index| self.is_outer(index, names))
+    }
+
+    /// Such time in a pass, interrupted or not.
+    pub(super) fn outer_ns_of_pass(&self, pass: &Pass, names: &[&str]) -> f64 {
+        pass.spans.clone().filter(|index| self.is_outer(*index, names)).map(|index| ns(&self.spans[index])).sum()
     }
 
     /// Time in Action functions that were not interrupted.
     pub(super) fn actions_ns(&self) -> f64 {
-        self.calm_ns(|span| self.name(span).starts_with(ACTION))
+        self.calm_ns(|index| self.name(&self.spans[index]).starts_with(ACTION))
     }
 
-    fn calm_ns(&self, is_wanted: impl Fn(&Span) -> bool) -> f64 {
-        let calm = self.spans.iter().zip(&self.calm).filter(|(span, calm)| **calm && span.is_whole && is_wanted(span));
-        calm.map(|(span, _)| ns(span)).sum()
+    fn calm_ns(&self, is_wanted: impl Fn(usize) -> bool) -> f64 {
+        let is_calm = |index: &usize| self.calm[*index] && self.spans[*index].is_whole && is_wanted(*index);
+        (0..self.spans.len()).filter(is_calm).map(|index| ns(&self.spans[index])).sum()
+    }
+
+    /// Whether a section has one of these names, and none around it has. What is sent while a message is decoded belongs to the message.
+    fn is_outer(&self, index: usize, names: &[&str]) -> bool {
+        let is_wanted = |index: usize| names.contains(&self.name(&self.spans[index]));
+        let mut outwards = std::iter::successors(self.around[index], |index| self.around[*index]);
+        is_wanted(index) && !outwards.any(|index| is_wanted(index) || self.name(&self.spans[index]) == DECODE)
     }
 
     /// Messages of this kind from applications with such names, in functions that were not interrupted: all time, and how many events.
@@ -213,7 +230,7 @@ impl Activity {
         passes
     }
 
-    pub(super) fn of_pass(&self, pass: &Pass) -> &[Span] {
+    fn of_pass(&self, pass: &Pass) -> &[Span] {
         &self.spans[pass.spans.clone()]
     }
 
@@ -237,8 +254,7 @@ impl Activity {
             self.name(span) == kind && span.is_whole && !span.events.is_empty() && peer.starts_with(from)
         };
         self.spans.iter().enumerate().filter(move |(_, span)| is_wanted(span)).map(|(index, span)| {
-            let decoded =
-                self.around[index].map(|outer| &self.spans[outer]).filter(|outer| self.name(outer) == "decode");
+            let decoded = self.around[index].map(|outer| &self.spans[outer]).filter(|outer| self.name(outer) == DECODE);
             let whole = decoded.unwrap_or(span);
             Handled { events: &span.events, from_ns: whole.from_ns, ns: ns(whole), is_calm: self.calm[index] }
         })
@@ -264,7 +280,7 @@ pub(super) fn with_margin(from_ns: u64, to_ns: u64) -> (u64, u64) {
     (from_ns.saturating_sub(margin), to_ns + margin)
 }
 
-pub(super) fn ns(span: &Span) -> f64 {
+fn ns(span: &Span) -> f64 {
     (span.to_ns - span.from_ns) as f64
 }
 
@@ -272,6 +288,8 @@ pub(super) fn ns(span: &Span) -> f64 {
 const INTERRUPTED_NS: f64 = 500_000.0;
 const POLL: &str = "poll ";
 const ACTION: &str = "action ";
+/// From the bytes of a message to the end of what is made of it.
+const DECODE: &str = "decode";
 /// Of the first task of each process.
 const FIRST_POLL: &str = "poll accept";
 
@@ -418,6 +436,22 @@ pub(super) mod tests {
         assert_eq!([activity.actions_ns(), activity.total_ns("event-reply")], [300.0; 2]);
         assert_eq!(activity.calm_total(("event-reply", "ebif")), (300.0, 2.0));
         assert_eq!(activity.times("action receive").unwrap().count(), 3);
+    }
+
+    #[test]
+    fn nested_time_counts_once() {
+        let mut made = Made::new("ebif-1", &[]);
+        let writes = |made: &mut Made| {
+            made.section("encode", 0, |made| _ = made.section("write connections", 8, |_| ()));
+        };
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.section("decode", 100, writes).section("flush", 20, writes).section("write connections", 5, |_| ());
+        });
+        let activity = made.activity();
+        let names = ["flush", "write connections"];
+        assert_eq!(activity.outer_ns(&names), 33.0);
+        assert_eq!(activity.outer_ns_of_pass(&activity.passes()[0], &names), 33.0);
+        assert_eq!(activity.total_ns("write connections"), 21.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::activity::{Activity, Lane, ns, with_margin};
+use super::activity::{Activity, Lane, with_margin};
 use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
 use super::sequence::{label_of, sequence};
 use super::times::Times;
@@ -52,8 +52,7 @@ pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     for pass in ebif.passes() {
         let asked = ebif.sent_in(&pass, "event-request", "ros");
         let collected = ebif.sent_in(&pass, "event-reply", "sfi");
-        let sending_ns: f64 =
-            ebif.of_pass(&pass).iter().filter(|span| SENDING.contains(&ebif.name(span))).map(ns).sum();
+        let sending_ns = ebif.outer_ns_of_pass(&pass, &SENDING);
         let each_ns = sending_ns / (asked.len() + collected.len()).max(1) as f64;
         for event in asked {
             events.entry(event).and_modify(|of| of.order_ns += each_ns);
@@ -80,7 +79,7 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
     let (order, data) = (ebif.window(&[&LANES[4]])?, with_margin(located_ns, sent_ns));
     let all = ebif.actions_ns().max(1.0);
     let heard: f64 = [L2A, LOCATED].map(|of| ebif.calm_total(of).0).iter().sum();
-    let spent = heard + SENDING.map(|section| ebif.total_ns(section)).iter().sum::<f64>();
+    let spent = heard + ebif.outer_ns(&SENDING);
     Ok(Figure {
         number: 7,
         about: "An EBIF hears of accepted events and asks the ROBs (a). For an event it locates the fragments, when ROBs say where they are, \
