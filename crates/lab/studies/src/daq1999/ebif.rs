@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ROBS;
 use super::activity::{Activity, Lane, with_margin};
 use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
 use super::sequence::{label_of, sequence};
@@ -140,12 +141,13 @@ fn phases(crates: &[(u32, Activity)]) -> Result<Figure, StudyError> {
         sizes.push((*bytes, ebif.seen("collected events", events.iter().map(|of| of.collect_ns))?));
     }
     let located = crates[0].1.seen("located events", located)?;
-    let names: Vec<String> = sizes.iter().map(|(bytes, _)| format!("(b) collect 4 × {bytes} B")).collect();
-    let mut of = vec![Distribution { what: "(a) locate", given_us: &[4.0 * ROB_US], times: &located }];
+    let names: Vec<String> = sizes.iter().map(|(bytes, _)| format!("(b) collect {ROBS} × {bytes} B")).collect();
+    let all_us = [f64::from(ROBS) * ROB_US];
+    let mut of = vec![Distribution { what: "(a) locate", given_us: &all_us, times: &located }];
     let collect = names.iter().zip(&sizes);
     of.extend(collect.map(|(what, (_, times))| Distribution { what, given_us: &[], times }));
     let mut rows: Vec<Row> = of.iter().map(Distribution::row).collect();
-    rows.push(Row::time("locating, for each ROB", &[ROB_US], located.median() / 4.0));
+    rows.push(Row::time("locating, for each ROB", &[ROB_US], located.median() / f64::from(ROBS)));
     let (short, long) = (sizes[0].1.median(), sizes[sizes.len() - 1].1.median());
     let ratio = long / short.max(1.0);
     Ok(Figure {

@@ -137,8 +137,8 @@ impl Moving {
 
 fn of_crate(bytes: u32) -> Setup {
     Setup {
-        name: format!("crate pair, 4 × {bytes} B"),
-        keys: vec![format!("ros.fragment={{kind=\"fixed\",size=\"{bytes} B\"}}")],
+        name: format!("crate pair, {ROBS} × {bytes} B"),
+        keys: [one_crate(ROBS), vec![format!("ros.fragment={{kind=\"fixed\",size=\"{bytes} B\"}}")]].concat(),
         without: &[],
         in_children: |_| true,
     }
@@ -147,8 +147,18 @@ fn of_crate(bytes: u32) -> Setup {
 /// With the lengths of fragments of the paper's ROB.
 fn of_rob() -> Setup {
     let fragment = "ros.fragment={kind=\"list\",sizes=[\"512 B\",\"768 B\"],weights=[1,3]}";
-    let keys = ["ros.count=2", "roc.ros=2", fragment].map(str::to_owned).to_vec();
-    Setup { name: "crate pair, 2 ROBs".to_owned(), keys, without: &[], in_children: |_| true }
+    let keys = [one_crate(FEW_ROBS), vec![fragment.to_owned()]].concat();
+    Setup { name: format!("crate pair, {FEW_ROBS} ROBs"), keys, without: &[], in_children: |_| true }
+}
+
+/// A crate of so many ROBs, which are told of groups of L2Rs as in the paper.
+fn one_crate(robs: u32) -> Vec<String> {
+    vec![
+        format!("ros.count={robs}"),
+        "roc.count=1".to_owned(),
+        format!("roc.ros={robs}"),
+        format!("roc.clear_group={GROUP}"),
+    ]
 }
 
 /// Two crates of one ROB each, all of whose events are built.
@@ -190,6 +200,11 @@ fn unrecorded(count: u32) -> Vec<String> {
 }
 
 const WITHOUT_FILTER: &[&str] = &["l2sv", "l2pu", "ef", "sfo"];
+/// Of a crate, as in the paper; what depends on it is compared with that of a crate of few.
+const ROBS: u32 = 4;
+const FEW_ROBS: u32 = 2;
+/// L2Rs that a TRG sends at a time, as in the paper.
+const GROUP: u32 = 10;
 /// Of fragments, as in the paper.
 const CRATE_BYTES: [u32; 3] = [512, 768, 2560];
 const SOURCES: [u32; 5] = [1, 2, 4, 8, 16];
@@ -206,7 +221,15 @@ mod tests {
         let crates = CRATE_BYTES.map(of_crate);
         for setup in crates.iter().chain(&[of_rob(), of_sub_farm(), of_builder()]).chain(&SOURCES.map(of_sources)) {
             let partition = live.partition(&setup.keys, setup.without).unwrap();
-            assert_eq!(partition.ros.count % partition.roc.as_ref().unwrap().ros, 0, "{}", setup.name);
+            let roc = partition.roc.as_ref().unwrap();
+            assert_eq!(partition.ros.count % roc.ros, 0, "{}", setup.name);
+        }
+        let others = ["ros.count=6", "roc.count=2", "roc.ros=3", "roc.clear_group=7"].map(str::to_owned);
+        for (setup, robs) in crates.into_iter().map(|setup| (setup, ROBS)).chain([(of_rob(), FEW_ROBS)]) {
+            let partition = live.partition(&[&others[..], &setup.keys].concat(), setup.without).unwrap();
+            let roc = partition.roc.as_ref().unwrap();
+            let found = (partition.ros.count, roc.count, roc.ros, roc.clear_group);
+            assert_eq!(found, (robs, 1, robs, GROUP), "{}, whatever the configuration says", setup.name);
         }
     }
 }

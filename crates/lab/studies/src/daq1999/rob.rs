@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::GROUP;
 use super::activity::{Activity, Pass};
 use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
 use crate::error::StudyError;
@@ -106,7 +107,7 @@ fn polling(rob: &Activity) -> Result<Figure, StudyError> {
 
 fn control(rob: &Activity) -> Result<Figure, StudyError> {
     let roi = rob.seen("ROI", rob.handled(ROI.0, ROI.1).map(|of| of.ns))?;
-    let of_ten = rob.handled(CLEAR.0, CLEAR.1).filter(|of| of.events.len() == GROUP);
+    let of_ten = rob.handled(CLEAR.0, CLEAR.1).filter(|of| of.events.len() == GROUP as usize);
     let group = rob.seen("groups of ten L2R", of_ten.map(|of| of.ns))?;
     let of = [
         Distribution { what: "an ROI", given_us: &[1.8], times: &roi },
@@ -162,7 +163,6 @@ const ACCEPT: (&str, &str) = ("l1-accept", "trg");
 const ROI: (&str, &str) = ("roi-request", "trg");
 const CLEAR: (&str, &str) = ("clear", "trg");
 const REQUEST: (&str, &str) = ("event-request", "ebif");
-const GROUP: usize = 10;
 
 #[cfg(test)]
 mod tests {
