@@ -39,6 +39,8 @@ pub(super) struct Pass {
     pub(super) to_ns: u64,
     /// Whether a Poll function found work.
     pub(super) is_busy: bool,
+    /// Whether none of its functions was interrupted.
+    is_calm: bool,
     /// Of its spans.
     spans: std::ops::Range<usize>,
 }
@@ -218,16 +220,29 @@ impl Activity {
         for (index, span) in self.spans.iter().enumerate() {
             if self.name(span) == FIRST_POLL {
                 let (from_ns, to_ns) = (span.from_ns, span.to_ns);
-                passes.push(Pass { from_ns, to_ns, is_busy: false, spans: index..index });
+                passes.push(Pass { from_ns, to_ns, is_busy: false, is_calm: true, spans: index..index });
             }
             if let Some(pass) = passes.last_mut() {
                 pass.to_ns = span.to_ns.max(pass.to_ns);
                 pass.is_busy |= self.name(span).starts_with(ACTION);
+                pass.is_calm &= self.calm[index];
                 pass.spans.end = index + 1;
             }
         }
         passes.retain(|pass| self.spans[pass.spans.clone()].iter().all(|span| span.is_whole));
         passes
+    }
+
+    /// Passes with work that were not interrupted: all time, and how many events messages of this kind brought in them.
+    pub(super) fn busy_total(&self, (kind, from): (&str, &str)) -> (f64, f64) {
+        let mut passes = self.passes();
+        passes.retain(|pass| pass.is_busy && pass.is_calm);
+        let is_within = |of: &Handled<'_>| {
+            let begun = passes.partition_point(|pass| pass.from_ns <= of.from_ns);
+            passes[..begun].last().is_some_and(|pass| of.from_ns <= pass.to_ns)
+        };
+        let events = self.handled(kind, from).filter(is_within).map(|of| of.events.len() as f64).sum();
+        (passes.iter().map(Pass::ns).sum(), events)
     }
 
     fn of_pass(&self, pass: &Pass) -> &[Span] {
@@ -435,6 +450,7 @@ pub(super) mod tests {
         let activity = made.activity();
         assert_eq!([activity.actions_ns(), activity.total_ns("event-reply")], [300.0; 2]);
         assert_eq!(activity.calm_total(("event-reply", "ebif")), (300.0, 2.0));
+        assert_eq!(activity.busy_total(("event-reply", "ebif")), (302.0, 2.0));
         assert_eq!(activity.times("action receive").unwrap().count(), 3);
     }
 
