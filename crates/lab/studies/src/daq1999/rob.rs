@@ -31,7 +31,7 @@ fn turns(rob: &Activity) -> Result<Figure, StudyError> {
     Ok(Figure {
         number: 11,
         about: "Passes over all tasks of a ROB: four in the paper, nine here. A pass with work handles one event in the paper, and all that \
-                are there here. Asking the kernel for messages is between passes, and in none. With each function stamped, the stamps are \
+                are there here. The kernel is asked for messages between two passes: that time is in none. With each function stamped, the stamps are \
                 a good part of an idle pass.",
         plots: vec![histogram("Fig. 11: passes of a ROB", &of)],
         rows,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::activity::{Activity, Lane};
-use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
+use super::figure::{Conclusion, Distribution, Figure, Row, histogram, time_of};
 use super::sequence::{label_of, sequence};
 use super::times::Times;
 use crate::error::StudyError;
@@ -179,8 +179,8 @@ pub(super) fn locating(sources: &[(u32, Times)]) -> Figure {
         points.push((f64::from(*count), times.median() / 1e3));
     }
     let (event_us, source_us) = straight(&points);
-    rows.push(Row::time("for an event, by a line through the medians", &[EVENT_US], event_us.max(0.0) * 1e3));
-    rows.push(Row::time("for each source", &[SOURCE_US], source_us.max(0.0) * 1e3));
+    rows.push(Row::time("for an event, by a line through the medians", &[EVENT_US], event_us * 1e3));
+    rows.push(Row::time("for each source", &[SOURCE_US], source_us * 1e3));
     Figure {
         number: 21,
         about: "Locating the crate fragments of an event in an SFI: its share of the messages that bring them, from their bytes on. The SFI \
@@ -189,11 +189,11 @@ pub(super) fn locating(sources: &[(u32, Times)]) -> Figure {
         rows,
         conclusion: Conclusion {
             of_the_paper: "The time grows by a constant for each source, which is small beside that of an event.",
-            holds: Some(source_us > 0.0 && source_us < event_us.max(0.0)),
+            holds: Some(source_us > 0.0 && source_us < event_us),
             because: format!(
                 "a source takes {}, an event {} besides",
-                time(source_us.max(0.0) / 1e6),
-                time(event_us.max(0.0) / 1e6)
+                time_of(source_us * 1e3),
+                time_of(event_us * 1e3)
             ),
         },
     }
@@ -286,6 +286,14 @@ mod tests {
         assert_eq!(figure.rows[0].here[0], "150 ns");
         assert_eq!(figure.plots[0].curves[0].points, [(2.0, 0.15)]);
         assert!(located(&two_passes(), 3).is_err(), "no event has three");
+    }
+
+    #[test]
+    fn a_line_that_begins_below_nothing_is_printed_so() {
+        let times = |ns: f64| Times::of([ns]).unwrap();
+        let figure = locating(&[(1, times(1000.0)), (2, times(3000.0))]);
+        assert_eq!((&*figure.rows[2].here[0], &*figure.rows[3].here[0]), ("−1 µs", "2 µs"));
+        assert_eq!(figure.conclusion.holds, Some(false));
     }
 
     #[test]
