@@ -21,9 +21,9 @@ struct Fragments {
     /// The first one of each event, and the last one.
     first: Times,
     second: Times,
-    /// The Poll functions before them.
-    first_polls: Times,
-    second_polls: Times,
+    /// The Poll functions before them, each at the first one that it has found: none if that is never such a fragment.
+    first_polls: Option<Times>,
+    second_polls: Option<Times>,
 }
 
 impl Fragments {
@@ -31,13 +31,16 @@ impl Fragments {
         let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         let mut polls = [Vec::new(), Vec::new()];
         let found: Vec<(u64, f64)> = sfi.work_found("receive");
+        let mut taken = 0;
         for reply in sfi.handled(FRAGMENT.0, FRAGMENT.1) {
             for event in reply.events {
                 times.entry(*event).or_default().push(reply.event_ns());
             }
             let place = reply.events.first().map_or(0, |event| times[event].len() - 1);
             let before = found.partition_point(|(at_ns, _)| *at_ns <= reply.from_ns);
-            if let (Some(polls), Some((_, ns))) = (polls.get_mut(place), found[..before].last()) {
+            let new = found[..before].last().filter(|_| before > taken);
+            taken = before;
+            if let (Some(polls), Some((_, ns))) = (polls.get_mut(place), new) {
                 polls.push(*ns);
             }
         }
@@ -46,18 +49,20 @@ impl Fragments {
         Ok(Self {
             first: sfi.seen("first fragments", whole().map(|times| times[0]))?,
             second: sfi.seen("second fragments", whole().map(|times| times[1]))?,
-            first_polls: sfi.seen("Poll functions before first fragments", first_polls)?,
-            second_polls: sfi.seen("Poll functions before second fragments", second_polls)?,
+            first_polls: Times::of(first_polls),
+            second_polls: Times::of(second_polls),
         })
     }
 
-    fn distributions<'a>(&'a self, given: &'a [&'a [f64]; 4]) -> [Distribution<'a>; 4] {
-        [
-            Distribution { what: "Poll, first fragment", given_us: given[0], times: &self.first_polls },
-            Distribution { what: "Poll, second fragment", given_us: given[1], times: &self.second_polls },
-            Distribution { what: "Action, first fragment", given_us: given[2], times: &self.first },
-            Distribution { what: "Action, second fragment", given_us: given[3], times: &self.second },
-        ]
+    fn distributions<'a>(&'a self, given: &[&'a [f64]; 4]) -> Vec<Distribution<'a>> {
+        let all = [
+            ("Poll, first fragment", self.first_polls.as_ref()),
+            ("Poll, second fragment", self.second_polls.as_ref()),
+            ("Action, first fragment", Some(&self.first)),
+            ("Action, second fragment", Some(&self.second)),
+        ];
+        let seen = all.into_iter().zip(given);
+        seen.filter_map(|((what, times), given_us)| Some(Distribution { what, given_us, times: times? })).collect()
     }
 }
 
@@ -244,7 +249,7 @@ const LANES: [Lane; 7] = [
     Lane { label: "receive, Poll", section: "poll receive", from: "" },
     Lane { label: "receive, Action", section: "action receive", from: "" },
     Lane { label: "crate fragment", section: FRAGMENT.0, from: FRAGMENT.1 },
-    Lane { label: "end of event", section: "granted", from: "" },
+    Lane { label: "granted by the DFM", section: "granted", from: "" },
     Lane { label: "handler's room", section: "pull", from: "" },
     Lane { label: "output, Poll", section: "poll flush", from: "" },
     Lane { label: "output, Action", section: "action flush", from: "" },
@@ -277,7 +282,35 @@ mod tests {
     fn the_first_fragment_of_an_event_is_told_from_the_second() {
         let of = Fragments::of(&two_passes()).unwrap();
         assert_eq!((of.first.count(), of.first.median(), of.second.median()), (1, 100.0, 50.0));
-        assert_eq!((of.first_polls.median(), of.second_polls.median()), (40.0, 10.0));
+        assert_eq!([of.first_polls, of.second_polls].map(|polls| polls.unwrap().median()), [40.0, 10.0]);
+    }
+
+    #[test]
+    fn a_poll_belongs_to_the_first_of_the_fragments_that_it_finds() {
+        let mut made = Made::new("sfi-1", &[(1, "ebif-1"), (2, "ebif-2")]);
+        for (poll_ns, fragments) in [(30, &[(1, 4), (2, 4)][..]), (10, &[(1, 5)]), (20, &[(2, 5)])] {
+            made.section("poll accept", 1, |_| ()).section("poll receive", poll_ns, |_| ());
+            made.section("action receive", 0, |made| {
+                for (peer, event) in fragments {
+                    made.about("event-reply", (*peer, &[*event]), 5, |_| ());
+                }
+            });
+        }
+        let of = Fragments::of(&made.activity()).unwrap();
+        let polls = [of.first_polls, of.second_polls].map(Option::unwrap);
+        assert_eq!(polls.map(|polls| (polls.count(), polls.mean())), [(2, 20.0), (1, 20.0)]);
+    }
+
+    #[test]
+    fn fragments_that_always_come_along_with_others_have_no_poll() {
+        let mut made = Made::new("sfi-1", &[(1, "ebif-1"), (2, "ebif-2")]);
+        made.section("poll accept", 1, |_| ()).section("poll receive", 30, |_| ());
+        made.section("action receive", 0, |made| {
+            made.about("event-reply", (1, &[4]), 9, |_| ()).about("event-reply", (2, &[4]), 5, |_| ());
+        });
+        let of = Fragments::of(&made.activity()).unwrap();
+        let seen: Vec<&str> = of.distributions(&[&[]; 4]).iter().map(|of| of.what).collect();
+        assert_eq!(seen, ["Poll, first fragment", "Action, first fragment", "Action, second fragment"]);
     }
 
     #[test]
