@@ -94,7 +94,7 @@ impl Stamping {
             });
         Figure {
             number: 3,
-            about: "From the end of a function to the beginning of the next one, in all processes, less what a stamp takes \
+            about: "From the end of a function to the beginning of the next one, in all IOMs, less what a stamp takes \
                     (aim: a median of at most 50 ns).",
             plots: vec![histogram("Fig. 3: the scheduler between two functions", &of)],
             rows,
