@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::ROBS;
 use super::activity::{Activity, Lane, with_margin};
 use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
 use super::sequence::{label_of, sequence};
 use super::times::Times;
+use super::{DOMINATES, ROBS};
 use crate::error::StudyError;
 use crate::plot::{Axis, Curve, Look, Plot, Scale};
 use partition::human::{percent, time};
@@ -92,10 +92,11 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
         rows: vec![Row::number("part of all Action functions: data collection", "most", percent(spent / all))],
         conclusion: Conclusion {
             of_the_paper: "Data collection dominates, in distinct phases: locate, collect, discard.",
-            holds: Some(spent > all / 2.0),
+            holds: Some(spent > all * DOMINATES),
             because: format!(
-                "it has {} of the Action functions; the discards come from the TRG here, grouped with the L2R",
-                percent(spent / all)
+                "it has {} of the Action functions, and holds above {}; the discards come from the TRG here, grouped with the L2R",
+                percent(spent / all),
+                percent(DOMINATES)
             ),
         },
     })
@@ -159,7 +160,7 @@ fn phases(crates: &[(u32, Activity)]) -> Result<Figure, StudyError> {
         conclusion: Conclusion {
             of_the_paper: "Collecting has a peak for each length of fragments, since the transfer takes most of the time.",
             holds: Some(ratio > GROWS),
-            because: format!("fragments five times as long take {ratio:.2} times as long"),
+            because: format!("fragments five times as long take {ratio:.2} times as long; it holds above {GROWS}"),
         },
     })
 }

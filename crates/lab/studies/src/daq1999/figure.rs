@@ -62,6 +62,12 @@ impl Row {
     }
 }
 
+/// What was measured, its aim, and whether it is met.
+pub(super) fn aimed(what: &str, aim_ns: f64, ns: f64) -> String {
+    let verdict = if ns <= aim_ns { "met" } else { "missed" };
+    format!("{what} (aim: at most {}, {verdict})", time_of(aim_ns))
+}
+
 /// A time for people, with its sign if it is less than none.
 pub(super) fn time_of(ns: f64) -> String {
     let sign = if ns < 0.0 { "−" } else { "" };
@@ -123,6 +129,12 @@ const ROOM_RIGHT: f64 = 1.2;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_aim_is_met_or_missed() {
+        assert_eq!(aimed("stamp", 25.0, 25.0), "stamp (aim: at most 25 ns, met)");
+        assert_eq!(aimed("stamp", 25.0, 26.0), "stamp (aim: at most 25 ns, missed)");
+    }
 
     #[test]
     fn a_time_has_its_sign() {
