@@ -1,4 +1,4 @@
-//! The EBIF of a crate [DAQ1999 §4.5: Fig. 7 to 10]. The page with its first lines and Fig. 7 is missing in our copy.
+//! The EBIF of a crate [DAQ1999 §4.5: Fig. 7 to 10]. The page with its first lines and Fig. 7 is missing in the copy at hand.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
     Ok(Figure {
         number: 7,
         about: "An EBIF hears of accepted events and asks the ROBs (a). For an event it locates the fragments, when ROBs say where they are, \
-                and collects them, when it sends them on (b). The page with the numbers of this figure is missing in our copy.",
+                and collects them, when it sends them on (b). The page with the numbers of this figure is missing in the copy at hand.",
         plots: vec![
             sequence(["Fig. 7 (a): an EBIF asks", "time"], &LANES, labels, ebif, order),
             sequence(["Fig. 7 (b): it locates and collects", "time"], &LANES, labels, ebif, data),

@@ -31,8 +31,8 @@ fn turns(rob: &Activity) -> Result<Figure, StudyError> {
     Ok(Figure {
         number: 11,
         about: "Passes over all tasks of a ROB: four in the paper, nine here. A pass with work handles one event in the paper, and all that \
-                are there here. The kernel is asked for messages between two passes: that time is in none. With each function stamped, the stamps are \
-                a good part of an idle pass.",
+                are there here. The kernel is asked for messages between two passes: that time is in none. With each function \
+                stamped, the stamps are a good part of an idle pass.",
         plots: vec![histogram("Fig. 11: passes of a ROB", &of)],
         rows,
         conclusion: Conclusion {

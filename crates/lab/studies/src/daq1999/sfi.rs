@@ -75,8 +75,9 @@ fn in_sequence(sfi: &Activity) -> Result<Figure, StudyError> {
     let built = sfi.calm_total(FRAGMENT).1 / SOURCES;
     Ok(Figure {
         number: 17,
-        about: "A pass of an SFI in which there are crate fragments (b), and its surroundings (a). In the paper it asks the event handler by network before it sends an \
-                event; here the handler has said beforehand for how many it has room.",
+        about: "A pass of an SFI in which there are crate fragments (b), and its surroundings (a). In the paper it \
+                asks the event handler by network before it sends an event. Here the handler has said beforehand for how many it has \
+                room, which is `pull`.",
         plots: vec![
             sequence(["Fig. 17 (a): an SFI", "time; in the paper 8.5 ms for an event"], &LANES, labels, sfi, wide),
             sequence(
@@ -90,6 +91,11 @@ fn in_sequence(sfi: &Activity) -> Result<Figure, StudyError> {
         rows: vec![
             Row::time("Action functions, for an event", &[8500.0], all / built.max(1.0)),
             Row::time("of these, receiving and building", &[300.0], receive / built.max(1.0)),
+            Row::time(
+                "of these, hearing of the handler's room (`pull`)",
+                &[3300.0],
+                sfi.total_ns("pull") / built.max(1.0),
+            ),
             Row::time("of these, sending", &[4900.0], send / built.max(1.0)),
         ],
         conclusion: Conclusion {

@@ -21,8 +21,8 @@ fn in_sequence(sfo: &Activity) -> Result<Figure, StudyError> {
     let events = sfo.calm_total(EVENT).1.max(1.0);
     Ok(Figure {
         number: 22,
-        about: "A pass of an SFO with events (b), and its surroundings (a). Input is `receive` here, which gives events to the thread that writes files; Output is `work`, \
-                which says that they are written.",
+        about: "A pass of an SFO with events (b), and its surroundings (a). Input is `receive` here, which gives \
+                events to the thread that writes files; Output is `work`, which says that they are written.",
         plots: vec![
             sequence(["Fig. 22 (a): events in an SFO", below], &LANES, labels, sfo, wide),
             sequence(["Fig. 22 (b): a pass of it", below], &LANES, labels, sfo, close),
