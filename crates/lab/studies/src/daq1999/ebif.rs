@@ -94,7 +94,7 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
             of_the_paper: "Data collection dominates, in distinct phases: locate, collect, discard.",
             holds: Some(spent > all * DOMINATES),
             because: format!(
-                "it has {} of the Action functions, and holds above {}; the discards come from the TRG here, grouped with the L2R",
+                "it has {} of the Action functions; the conclusion holds above {}. The discards come from the TRG here, grouped with the L2R",
                 percent(spent / all),
                 percent(DOMINATES)
             ),

@@ -126,8 +126,8 @@ impl Moving {
             of_the_paper: "Input and output dominate all IOMs; processing is no bottleneck.",
             holds: Some(least.1 > DOMINATES),
             because: format!(
-                "reading and writing connections have {} ({}) to {} ({}) of the Action functions of an IOM, without the frames written \
-                 inside `encode`; it holds if each has more than {}",
+                "reading and writing connections have {} ({}) to {} ({}) of the Action functions of an IOM. The frames written \
+                 inside `encode` are left out. It holds if each IOM has more than {}",
                 percent(least.1),
                 least.0,
                 percent(most.1),

@@ -98,8 +98,8 @@ impl Stamping {
             });
         Figure {
             number: 3,
-            about: "From the end of a function to the beginning of the next one, in all IOMs, less what a stamp takes; \
-                    the aim is one of the median.",
+            about: "From the end of a function to the beginning of the next one, in all IOMs, less what a stamp takes. \
+                    The aim is one of the median.",
             plots: vec![histogram("Fig. 3: the scheduler between two functions", &of)],
             rows,
             conclusion: Conclusion {
