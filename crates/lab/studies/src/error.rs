@@ -40,7 +40,8 @@ pub(super) enum StudyError {
     #[error("{}: {cause}", path.display())]
     Trace { path: PathBuf, cause: String },
     #[error(
-        "the trace of {process} holds nothing of {what}: expected some; let runs last longer (run.duration of --config FILE)"
+        "the trace of {process} holds nothing of {what}: expected some; let runs last longer (run.duration of --config FILE), or it is another \
+         partition than the study's"
     )]
     NothingSeen { process: String, what: String },
     #[error("{sample}: the run does not count: {reason}")]

@@ -39,6 +39,8 @@ pub(super) struct Pass {
     pub(super) to_ns: u64,
     /// Whether a Poll function found work.
     pub(super) is_busy: bool,
+    /// Whether none of its functions was interrupted.
+    is_calm: bool,
     /// Of its spans.
     spans: std::ops::Range<usize>,
 }
@@ -133,17 +135,34 @@ impl Activity {
 
     /// All time in sections of this name, but for functions that were interrupted.
     pub(super) fn total_ns(&self, name: &str) -> f64 {
-        self.calm_ns(|span| self.name(span) == name)
+        self.calm_ns(|index| self.name(&self.spans[index]) == name)
+    }
+
+    /// The same of sections with these names, outside all others of them and outside `decode`.
+    pub(super) fn outer_ns(&self, names: &[&str]) -> f64 {
+        self.calm_ns(|index| self.is_outer(index, names))
+    }
+
+    /// Such time in a pass, interrupted or not.
+    pub(super) fn outer_ns_of_pass(&self, pass: &Pass, names: &[&str]) -> f64 {
+        pass.spans.clone().filter(|index| self.is_outer(*index, names)).map(|index| ns(&self.spans[index])).sum()
     }
 
     /// Time in Action functions that were not interrupted.
     pub(super) fn actions_ns(&self) -> f64 {
-        self.calm_ns(|span| self.name(span).starts_with(ACTION))
+        self.calm_ns(|index| self.name(&self.spans[index]).starts_with(ACTION))
     }
 
-    fn calm_ns(&self, is_wanted: impl Fn(&Span) -> bool) -> f64 {
-        let calm = self.spans.iter().zip(&self.calm).filter(|(span, calm)| **calm && span.is_whole && is_wanted(span));
-        calm.map(|(span, _)| ns(span)).sum()
+    fn calm_ns(&self, is_wanted: impl Fn(usize) -> bool) -> f64 {
+        let is_calm = |index: &usize| self.calm[*index] && self.spans[*index].is_whole && is_wanted(*index);
+        (0..self.spans.len()).filter(is_calm).map(|index| ns(&self.spans[index])).sum()
+    }
+
+    /// Whether a section has one of these names, and none around it has. What is sent while a message is decoded belongs to the message.
+    fn is_outer(&self, index: usize, names: &[&str]) -> bool {
+        let is_wanted = |index: usize| names.contains(&self.name(&self.spans[index]));
+        let mut outwards = std::iter::successors(self.around[index], |index| self.around[*index]);
+        is_wanted(index) && !outwards.any(|index| is_wanted(index) || self.name(&self.spans[index]) == DECODE)
     }
 
     /// Messages of this kind from applications with such names, in functions that were not interrupted: all time, and how many events.
@@ -201,11 +220,12 @@ impl Activity {
         for (index, span) in self.spans.iter().enumerate() {
             if self.name(span) == FIRST_POLL {
                 let (from_ns, to_ns) = (span.from_ns, span.to_ns);
-                passes.push(Pass { from_ns, to_ns, is_busy: false, spans: index..index });
+                passes.push(Pass { from_ns, to_ns, is_busy: false, is_calm: true, spans: index..index });
             }
             if let Some(pass) = passes.last_mut() {
                 pass.to_ns = span.to_ns.max(pass.to_ns);
                 pass.is_busy |= self.name(span).starts_with(ACTION);
+                pass.is_calm &= self.calm[index];
                 pass.spans.end = index + 1;
             }
         }
@@ -213,7 +233,19 @@ impl Activity {
         passes
     }
 
-    pub(super) fn of_pass(&self, pass: &Pass) -> &[Span] {
+    /// Passes with work that were not interrupted: all time, and how many events messages of this kind brought in them.
+    pub(super) fn busy_total(&self, (kind, from): (&str, &str)) -> (f64, f64) {
+        let mut passes = self.passes();
+        passes.retain(|pass| pass.is_busy && pass.is_calm);
+        let is_within = |of: &Handled<'_>| {
+            let begun = passes.partition_point(|pass| pass.from_ns <= of.from_ns);
+            passes[..begun].last().is_some_and(|pass| of.from_ns <= pass.to_ns)
+        };
+        let events = self.handled(kind, from).filter(is_within).map(|of| of.events.len() as f64).sum();
+        (passes.iter().map(Pass::ns).sum(), events)
+    }
+
+    fn of_pass(&self, pass: &Pass) -> &[Span] {
         &self.spans[pass.spans.clone()]
     }
 
@@ -237,8 +269,7 @@ impl Activity {
             self.name(span) == kind && span.is_whole && !span.events.is_empty() && peer.starts_with(from)
         };
         self.spans.iter().enumerate().filter(move |(_, span)| is_wanted(span)).map(|(index, span)| {
-            let decoded =
-                self.around[index].map(|outer| &self.spans[outer]).filter(|outer| self.name(outer) == "decode");
+            let decoded = self.around[index].map(|outer| &self.spans[outer]).filter(|outer| self.name(outer) == DECODE);
             let whole = decoded.unwrap_or(span);
             Handled { events: &span.events, from_ns: whole.from_ns, ns: ns(whole), is_calm: self.calm[index] }
         })
@@ -264,7 +295,7 @@ pub(super) fn with_margin(from_ns: u64, to_ns: u64) -> (u64, u64) {
     (from_ns.saturating_sub(margin), to_ns + margin)
 }
 
-pub(super) fn ns(span: &Span) -> f64 {
+fn ns(span: &Span) -> f64 {
     (span.to_ns - span.from_ns) as f64
 }
 
@@ -272,6 +303,8 @@ pub(super) fn ns(span: &Span) -> f64 {
 const INTERRUPTED_NS: f64 = 500_000.0;
 const POLL: &str = "poll ";
 const ACTION: &str = "action ";
+/// From the bytes of a message to the end of what is made of it.
+const DECODE: &str = "decode";
 /// Of the first task of each process.
 const FIRST_POLL: &str = "poll accept";
 
@@ -417,7 +450,24 @@ pub(super) mod tests {
         let activity = made.activity();
         assert_eq!([activity.actions_ns(), activity.total_ns("event-reply")], [300.0; 2]);
         assert_eq!(activity.calm_total(("event-reply", "ebif")), (300.0, 2.0));
+        assert_eq!(activity.busy_total(("event-reply", "ebif")), (302.0, 2.0));
         assert_eq!(activity.times("action receive").unwrap().count(), 3);
+    }
+
+    #[test]
+    fn nested_time_counts_once() {
+        let mut made = Made::new("ebif-1", &[]);
+        let writes = |made: &mut Made| {
+            made.section("encode", 0, |made| _ = made.section("write connections", 8, |_| ()));
+        };
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.section("decode", 100, writes).section("flush", 20, writes).section("write connections", 5, |_| ());
+        });
+        let activity = made.activity();
+        let names = ["flush", "write connections"];
+        assert_eq!(activity.outer_ns(&names), 33.0);
+        assert_eq!(activity.outer_ns_of_pass(&activity.passes()[0], &names), 33.0);
+        assert_eq!(activity.total_ns("write connections"), 21.0);
     }
 
     #[test]

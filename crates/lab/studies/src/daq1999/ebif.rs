@@ -1,11 +1,12 @@
-//! The EBIF of a crate [DAQ1999 §4.5: Fig. 7 to 10]. The page with its first lines and Fig. 7 is missing in our copy.
+//! The EBIF of a crate [DAQ1999 §4.5: Fig. 7 to 10]. The page with its first lines and Fig. 7 is missing in the copy at hand.
 
 use std::collections::BTreeMap;
 
-use super::activity::{Activity, Lane, ns, with_margin};
+use super::activity::{Activity, Lane, with_margin};
 use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
 use super::sequence::{label_of, sequence};
 use super::times::Times;
+use super::{DOMINATES, ROBS};
 use crate::error::StudyError;
 use crate::plot::{Axis, Curve, Look, Plot, Scale};
 use partition::human::{percent, time};
@@ -31,8 +32,8 @@ impl Collected {
     }
 }
 
-/// Events that an EBIF has taken all the way. What a pass sends is told apart by whom it goes to; passes that ask and collect at once are
-/// left out.
+/// Events that an EBIF has taken all the way. What a pass sends is told apart by whom it goes to, and its time goes in equal parts to all
+/// that was asked for and collected in it.
 pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     let mut events: BTreeMap<u64, Collected> = BTreeMap::new();
     for order in ebif.handled(L2A.0, L2A.1) {
@@ -52,22 +53,16 @@ pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     for pass in ebif.passes() {
         let asked = ebif.sent_in(&pass, "event-request", "ros");
         let collected = ebif.sent_in(&pass, "event-reply", "sfi");
-        let is_sending = |span: &&stamps::spans::Span| SENDING.contains(&ebif.name(span));
-        let sending_ns: f64 = ebif.of_pass(&pass).iter().filter(is_sending).map(ns).sum();
-        if asked.is_empty() == collected.is_empty() {
-            continue;
+        let sending_ns = ebif.outer_ns_of_pass(&pass, &SENDING);
+        let each_ns = sending_ns / (asked.len() + collected.len()).max(1) as f64;
+        for event in asked {
+            events.entry(event).and_modify(|of| of.order_ns += each_ns);
         }
-        let each_ns = sending_ns / (asked.len() + collected.len()) as f64;
-        for event in asked.iter().chain(&collected) {
-            let Some(of) = events.get_mut(event) else { continue };
-            if asked.is_empty() {
-                (of.collect_ns, of.sent_ns) = (of.collect_ns + each_ns, pass.to_ns);
-            } else {
-                of.order_ns += each_ns;
-            }
+        for event in collected {
+            events.entry(event).and_modify(|of| (of.collect_ns, of.sent_ns) = (of.collect_ns + each_ns, pass.to_ns));
         }
     }
-    events.into_values().filter(|of| of.locate_ns > 0.0 && of.collect_ns > 0.0).collect()
+    events.into_values().filter(|of| of.locate_ns > 0.0 && of.sent_ns > 0).collect()
 }
 
 /// Of crates of four ROBs with fragments of each length in bytes; the one in the middle stands for all.
@@ -85,11 +80,11 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
     let (order, data) = (ebif.window(&[&LANES[4]])?, with_margin(located_ns, sent_ns));
     let all = ebif.actions_ns().max(1.0);
     let heard: f64 = [L2A, LOCATED].map(|of| ebif.calm_total(of).0).iter().sum();
-    let spent = heard + SENDING.map(|section| ebif.total_ns(section)).iter().sum::<f64>();
+    let spent = heard + ebif.outer_ns(&SENDING);
     Ok(Figure {
         number: 7,
         about: "An EBIF hears of accepted events and asks the ROBs (a). For an event it locates the fragments, when ROBs say where they are, \
-                and collects them, when it sends them on (b). The page with the numbers of this figure is missing in our copy.",
+                and collects them, when it sends them on (b). The page with the numbers of this figure is missing in the copy at hand.",
         plots: vec![
             sequence(["Fig. 7 (a): an EBIF asks", "time"], &LANES, labels, ebif, order),
             sequence(["Fig. 7 (b): it locates and collects", "time"], &LANES, labels, ebif, data),
@@ -97,10 +92,11 @@ fn in_sequence(ebif: &Activity, events: &[Collected]) -> Result<Figure, StudyErr
         rows: vec![Row::number("part of all Action functions: data collection", "most", percent(spent / all))],
         conclusion: Conclusion {
             of_the_paper: "Data collection dominates, in distinct phases: locate, collect, discard.",
-            holds: Some(spent > all / 2.0),
+            holds: Some(spent > all * DOMINATES),
             because: format!(
-                "it has {} of the Action functions; the discards come from the TRG here, grouped with the L2R",
-                percent(spent / all)
+                "it has {} of the Action functions; the conclusion holds above {}. The discards come from the TRG here, grouped with the L2R",
+                percent(spent / all),
+                percent(DOMINATES)
             ),
         },
     })
@@ -146,12 +142,13 @@ fn phases(crates: &[(u32, Activity)]) -> Result<Figure, StudyError> {
         sizes.push((*bytes, ebif.seen("collected events", events.iter().map(|of| of.collect_ns))?));
     }
     let located = crates[0].1.seen("located events", located)?;
-    let names: Vec<String> = sizes.iter().map(|(bytes, _)| format!("(b) collect 4 × {bytes} B")).collect();
-    let mut of = vec![Distribution { what: "(a) locate", given_us: &[4.0 * ROB_US], times: &located }];
+    let names: Vec<String> = sizes.iter().map(|(bytes, _)| format!("(b) collect {ROBS} × {bytes} B")).collect();
+    let all_us = [f64::from(ROBS) * ROB_US];
+    let mut of = vec![Distribution { what: "(a) locate", given_us: &all_us, times: &located }];
     let collect = names.iter().zip(&sizes);
     of.extend(collect.map(|(what, (_, times))| Distribution { what, given_us: &[], times }));
     let mut rows: Vec<Row> = of.iter().map(Distribution::row).collect();
-    rows.push(Row::time("locating, for each ROB", &[ROB_US], located.median() / 4.0));
+    rows.push(Row::time("locating, for each ROB", &[ROB_US], located.median() / f64::from(ROBS)));
     let (short, long) = (sizes[0].1.median(), sizes[sizes.len() - 1].1.median());
     let ratio = long / short.max(1.0);
     Ok(Figure {
@@ -163,7 +160,7 @@ fn phases(crates: &[(u32, Activity)]) -> Result<Figure, StudyError> {
         conclusion: Conclusion {
             of_the_paper: "Collecting has a peak for each length of fragments, since the transfer takes most of the time.",
             holds: Some(ratio > GROWS),
-            because: format!("fragments five times as long take {ratio:.2} times as long"),
+            because: format!("fragments five times as long take {ratio:.2} times as long; it holds above {GROWS}"),
         },
     })
 }
@@ -284,6 +281,27 @@ mod tests {
             assert_eq!((of.order_ns, of.locate_ns, of.collect_ns), (30.0, 80.0, 100.0));
             assert!(of.located_ns < of.sent_ns);
         }
+    }
+
+    #[test]
+    fn a_pass_that_asks_and_collects_has_equal_shares_for_both() {
+        let mut made = Made::new("ebif-1", &[(1, "trg-1"), (2, "ros-1"), (4, "sfi-1")]);
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.about("other", (1, &[7]), 40, |_| ());
+            made.section("flush", 10, |made| _ = made.sends("event-request", 2, 7));
+        });
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.about("other", (1, &[8]), 40, |_| ());
+            made.about("event-reply", (2, &[7]), 60, |_| ());
+            made.section("flush", 30, |made| _ = made.sends("event-request", 2, 8).sends("event-reply", 4, 7));
+        });
+        made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
+            made.about("event-reply", (2, &[8]), 60, |_| ());
+            made.section("flush", 20, |made| _ = made.sends("event-reply", 4, 8));
+        });
+        let parts = |of: &Collected| (of.order_ns, of.locate_ns, of.collect_ns);
+        let events: Vec<_> = collected(&made.activity()).iter().map(parts).collect();
+        assert_eq!(events, [(50.0, 60.0, 15.0), (55.0, 60.0, 20.0)]);
     }
 
     #[test]

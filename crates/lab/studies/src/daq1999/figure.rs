@@ -62,9 +62,16 @@ impl Row {
     }
 }
 
-/// A time for people.
+/// What was measured, its aim, and whether it is met.
+pub(super) fn aimed(what: &str, aim_ns: f64, ns: f64) -> String {
+    let verdict = if ns <= aim_ns { "met" } else { "missed" };
+    format!("{what} (aim: at most {}, {verdict})", time_of(aim_ns))
+}
+
+/// A time for people, with its sign if it is less than none.
 pub(super) fn time_of(ns: f64) -> String {
-    if ns < SHOWN_NS { "0 ns".to_owned() } else { time(ns / 1e9) }
+    let sign = if ns < 0.0 { "−" } else { "" };
+    if ns.abs() < SHOWN_NS { "0 ns".to_owned() } else { format!("{sign}{}", time(ns.abs() / 1e9)) }
 }
 
 /// What the paper gives, in words.
@@ -122,6 +129,17 @@ const ROOM_RIGHT: f64 = 1.2;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_aim_is_met_or_missed() {
+        assert_eq!(aimed("stamp", 25.0, 25.0), "stamp (aim: at most 25 ns, met)");
+        assert_eq!(aimed("stamp", 25.0, 26.0), "stamp (aim: at most 25 ns, missed)");
+    }
+
+    #[test]
+    fn a_time_has_its_sign() {
+        assert_eq!([-1500.0, -0.001, 0.0, 1500.0].map(time_of), ["−1.50 µs", "0 ns", "0 ns", "1.50 µs"]);
+    }
 
     #[test]
     fn a_histogram_has_the_numbers_of_the_paper_in_the_same_plot() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::activity::{Activity, Lane};
-use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
+use super::figure::{Conclusion, Distribution, Figure, Row, histogram, time_of};
 use super::sequence::{label_of, sequence};
 use super::times::Times;
 use crate::error::StudyError;
@@ -21,9 +21,9 @@ struct Fragments {
     /// The first one of each event, and the last one.
     first: Times,
     second: Times,
-    /// The Poll functions before them.
-    first_polls: Times,
-    second_polls: Times,
+    /// The Poll functions before them, each at the first one that it has found: none if that is never such a fragment.
+    first_polls: Option<Times>,
+    second_polls: Option<Times>,
 }
 
 impl Fragments {
@@ -31,13 +31,16 @@ impl Fragments {
         let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         let mut polls = [Vec::new(), Vec::new()];
         let found: Vec<(u64, f64)> = sfi.work_found("receive");
+        let mut taken = 0;
         for reply in sfi.handled(FRAGMENT.0, FRAGMENT.1) {
             for event in reply.events {
                 times.entry(*event).or_default().push(reply.event_ns());
             }
             let place = reply.events.first().map_or(0, |event| times[event].len() - 1);
             let before = found.partition_point(|(at_ns, _)| *at_ns <= reply.from_ns);
-            if let (Some(polls), Some((_, ns))) = (polls.get_mut(place), found[..before].last()) {
+            let new = found[..before].last().filter(|_| before > taken);
+            taken = before;
+            if let (Some(polls), Some((_, ns))) = (polls.get_mut(place), new) {
                 polls.push(*ns);
             }
         }
@@ -46,18 +49,20 @@ impl Fragments {
         Ok(Self {
             first: sfi.seen("first fragments", whole().map(|times| times[0]))?,
             second: sfi.seen("second fragments", whole().map(|times| times[1]))?,
-            first_polls: sfi.seen("Poll functions before first fragments", first_polls)?,
-            second_polls: sfi.seen("Poll functions before second fragments", second_polls)?,
+            first_polls: Times::of(first_polls),
+            second_polls: Times::of(second_polls),
         })
     }
 
-    fn distributions<'a>(&'a self, given: &'a [&'a [f64]; 4]) -> [Distribution<'a>; 4] {
-        [
-            Distribution { what: "Poll, first fragment", given_us: given[0], times: &self.first_polls },
-            Distribution { what: "Poll, second fragment", given_us: given[1], times: &self.second_polls },
-            Distribution { what: "Action, first fragment", given_us: given[2], times: &self.first },
-            Distribution { what: "Action, second fragment", given_us: given[3], times: &self.second },
-        ]
+    fn distributions<'a>(&'a self, given: &[&'a [f64]; 4]) -> Vec<Distribution<'a>> {
+        let all = [
+            ("Poll, first fragment", self.first_polls.as_ref()),
+            ("Poll, second fragment", self.second_polls.as_ref()),
+            ("Action, first fragment", Some(&self.first)),
+            ("Action, second fragment", Some(&self.second)),
+        ];
+        let seen = all.into_iter().zip(given);
+        seen.filter_map(|((what, times), given_us)| Some(Distribution { what, given_us, times: times? })).collect()
     }
 }
 
@@ -70,8 +75,9 @@ fn in_sequence(sfi: &Activity) -> Result<Figure, StudyError> {
     let built = sfi.calm_total(FRAGMENT).1 / SOURCES;
     Ok(Figure {
         number: 17,
-        about: "A pass of an SFI in which there are crate fragments (b), and its surroundings (a). In the paper it asks the event handler by network before it sends an \
-                event; here the handler has said beforehand for how many it has room.",
+        about: "A pass of an SFI in which there are crate fragments (b), and its surroundings (a). In the paper it \
+                asks the event handler by network before it sends an event. Here the handler has said beforehand for how many it has \
+                room, which is `pull`.",
         plots: vec![
             sequence(["Fig. 17 (a): an SFI", "time; in the paper 8.5 ms for an event"], &LANES, labels, sfi, wide),
             sequence(
@@ -85,12 +91,21 @@ fn in_sequence(sfi: &Activity) -> Result<Figure, StudyError> {
         rows: vec![
             Row::time("Action functions, for an event", &[8500.0], all / built.max(1.0)),
             Row::time("of these, receiving and building", &[300.0], receive / built.max(1.0)),
+            Row::time(
+                "of these, hearing of the handler's room (`pull`)",
+                &[3300.0],
+                sfi.total_ns("pull") / built.max(1.0),
+            ),
             Row::time("of these, sending", &[4900.0], send / built.max(1.0)),
         ],
         conclusion: Conclusion {
             of_the_paper: "An SFI spends its time on the event handler, and little on building.",
             holds: Some(send > receive),
-            because: format!("sending has {} of its Action functions", percent(send / all)),
+            because: format!(
+                "sending has {} of its Action functions, receiving {}; it holds if sending has more",
+                percent(send / all),
+                percent(receive / all)
+            ),
         },
     })
 }
@@ -107,7 +122,7 @@ fn receiving(sfi: &Activity) -> Result<Figure, StudyError> {
         conclusion: Conclusion {
             of_the_paper: "The first fragment of an event takes longer, since network I/O before it has emptied the cache.",
             holds: Some(ratio > LONGER),
-            because: format!("the first one takes {ratio:.2} times as long as the second one"),
+            because: format!("the first one takes {ratio:.2} times as long as the second one; it holds above {LONGER}"),
         },
     })
 }
@@ -128,9 +143,9 @@ fn output(sfi: &Activity) -> Result<Figure, StudyError> {
         rows: of.iter().map(Distribution::row).collect(),
         conclusion: Conclusion {
             of_the_paper: "A Poll that asks the event handler takes milliseconds, a thousand times as long as one that does not.",
-            holds: Some(ratio > 100.0),
+            holds: Some(ratio > MUCH_LONGER),
             because: format!(
-                "Poll functions do no I/O: with work they take {}, without it {}",
+                "Poll functions do no I/O: with work they take {}, without it {}; it holds above {MUCH_LONGER} times as long",
                 time(some.median() / 1e9),
                 time(none.median() / 1e9)
             ),
@@ -151,7 +166,9 @@ fn without_handler(with: &Activity, without: &Activity) -> Result<Figure, StudyE
         conclusion: Conclusion {
             of_the_paper: "Without network I/O the cache is hit more often, and fragments take less time.",
             holds: Some(ratio > LONGER),
-            because: format!("with an event handler the first fragment takes {ratio:.2} times as long"),
+            because: format!(
+                "with an event handler the first fragment takes {ratio:.2} times as long; it holds above {LONGER}"
+            ),
         },
     })
 }
@@ -179,8 +196,8 @@ pub(super) fn locating(sources: &[(u32, Times)]) -> Figure {
         points.push((f64::from(*count), times.median() / 1e3));
     }
     let (event_us, source_us) = straight(&points);
-    rows.push(Row::time("for an event, by a line through the medians", &[EVENT_US], event_us.max(0.0) * 1e3));
-    rows.push(Row::time("for each source", &[SOURCE_US], source_us.max(0.0) * 1e3));
+    rows.push(Row::time("for an event, by a line through the medians", &[EVENT_US], event_us * 1e3));
+    rows.push(Row::time("for each source", &[SOURCE_US], source_us * 1e3));
     Figure {
         number: 21,
         about: "Locating the crate fragments of an event in an SFI: its share of the messages that bring them, from their bytes on. The SFI \
@@ -189,11 +206,11 @@ pub(super) fn locating(sources: &[(u32, Times)]) -> Figure {
         rows,
         conclusion: Conclusion {
             of_the_paper: "The time grows by a constant for each source, which is small beside that of an event.",
-            holds: Some(source_us > 0.0 && source_us < event_us.max(0.0)),
+            holds: Some(source_us > 0.0 && source_us < event_us),
             because: format!(
                 "a source takes {}, an event {} besides",
-                time(source_us.max(0.0) / 1e6),
-                time(event_us.max(0.0) / 1e6)
+                time_of(source_us * 1e3),
+                time_of(event_us * 1e3)
             ),
         },
     }
@@ -244,7 +261,7 @@ const LANES: [Lane; 7] = [
     Lane { label: "receive, Poll", section: "poll receive", from: "" },
     Lane { label: "receive, Action", section: "action receive", from: "" },
     Lane { label: "crate fragment", section: FRAGMENT.0, from: FRAGMENT.1 },
-    Lane { label: "end of event", section: "granted", from: "" },
+    Lane { label: "granted by the DFM", section: "granted", from: "" },
     Lane { label: "handler's room", section: "pull", from: "" },
     Lane { label: "output, Poll", section: "poll flush", from: "" },
     Lane { label: "output, Action", section: "action flush", from: "" },
@@ -252,6 +269,7 @@ const LANES: [Lane; 7] = [
 const SOURCES: f64 = 2.0;
 const WIDE_NS: u64 = 1_500_000;
 const LONGER: f64 = 1.1;
+const MUCH_LONGER: f64 = 100.0;
 const EVENT_US: f64 = 11.0;
 const SOURCE_US: f64 = 0.5;
 
@@ -277,7 +295,35 @@ mod tests {
     fn the_first_fragment_of_an_event_is_told_from_the_second() {
         let of = Fragments::of(&two_passes()).unwrap();
         assert_eq!((of.first.count(), of.first.median(), of.second.median()), (1, 100.0, 50.0));
-        assert_eq!((of.first_polls.median(), of.second_polls.median()), (40.0, 10.0));
+        assert_eq!([of.first_polls, of.second_polls].map(|polls| polls.unwrap().median()), [40.0, 10.0]);
+    }
+
+    #[test]
+    fn a_poll_belongs_to_the_first_of_the_fragments_that_it_finds() {
+        let mut made = Made::new("sfi-1", &[(1, "ebif-1"), (2, "ebif-2")]);
+        for (poll_ns, fragments) in [(30, &[(1, 4), (2, 4)][..]), (10, &[(1, 5)]), (20, &[(2, 5)])] {
+            made.section("poll accept", 1, |_| ()).section("poll receive", poll_ns, |_| ());
+            made.section("action receive", 0, |made| {
+                for (peer, event) in fragments {
+                    made.about("event-reply", (*peer, &[*event]), 5, |_| ());
+                }
+            });
+        }
+        let of = Fragments::of(&made.activity()).unwrap();
+        let polls = [of.first_polls, of.second_polls].map(Option::unwrap);
+        assert_eq!(polls.map(|polls| (polls.count(), polls.mean())), [(2, 20.0), (1, 20.0)]);
+    }
+
+    #[test]
+    fn fragments_that_always_come_along_with_others_have_no_poll() {
+        let mut made = Made::new("sfi-1", &[(1, "ebif-1"), (2, "ebif-2")]);
+        made.section("poll accept", 1, |_| ()).section("poll receive", 30, |_| ());
+        made.section("action receive", 0, |made| {
+            made.about("event-reply", (1, &[4]), 9, |_| ()).about("event-reply", (2, &[4]), 5, |_| ());
+        });
+        let of = Fragments::of(&made.activity()).unwrap();
+        let seen: Vec<&str> = of.distributions(&[&[]; 4]).iter().map(|of| of.what).collect();
+        assert_eq!(seen, ["Poll, first fragment", "Action, first fragment", "Action, second fragment"]);
     }
 
     #[test]
@@ -286,6 +332,14 @@ mod tests {
         assert_eq!(figure.rows[0].here[0], "150 ns");
         assert_eq!(figure.plots[0].curves[0].points, [(2.0, 0.15)]);
         assert!(located(&two_passes(), 3).is_err(), "no event has three");
+    }
+
+    #[test]
+    fn a_line_that_begins_below_nothing_is_printed_so() {
+        let times = |ns: f64| Times::of([ns]).unwrap();
+        let figure = locating(&[(1, times(1000.0)), (2, times(3000.0))]);
+        assert_eq!((&*figure.rows[2].here[0], &*figure.rows[3].here[0]), ("−1 µs", "2 µs"));
+        assert_eq!(figure.conclusion.holds, Some(false));
     }
 
     #[test]

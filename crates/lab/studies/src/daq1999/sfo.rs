@@ -1,5 +1,6 @@
 //! The SFO of a sub-farm crate [DAQ1999 §4.8: Fig. 22, 23].
 
+use super::DOMINATES;
 use super::activity::{Activity, Lane};
 use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
 use super::sequence::{label_of, sequence};
@@ -20,8 +21,8 @@ fn in_sequence(sfo: &Activity) -> Result<Figure, StudyError> {
     let events = sfo.calm_total(EVENT).1.max(1.0);
     Ok(Figure {
         number: 22,
-        about: "A pass of an SFO with events (b), and its surroundings (a). Input is `receive` here, which gives events to the thread that writes files; Output is `work`, \
-                which says that they are written.",
+        about: "A pass of an SFO with events (b), and its surroundings (a). Input is `receive` here, which gives \
+                events to the thread that writes files; Output is `work`, which says that they are written.",
         plots: vec![
             sequence(["Fig. 22 (a): events in an SFO", below], &LANES, labels, sfo, wide),
             sequence(["Fig. 22 (b): a pass of it", below], &LANES, labels, sfo, close),
@@ -32,8 +33,12 @@ fn in_sequence(sfo: &Activity) -> Result<Figure, StudyError> {
         ],
         conclusion: Conclusion {
             of_the_paper: "Input takes the time of an SFO, since it has the network I/O.",
-            holds: Some(input > all / 2.0),
-            because: format!("input has {} of its Action functions", percent(input / all)),
+            holds: Some(input > all * DOMINATES),
+            because: format!(
+                "input has {} of its Action functions; it holds above {}",
+                percent(input / all),
+                percent(DOMINATES)
+            ),
         },
     })
 }
@@ -58,7 +63,11 @@ fn tasks(sfo: &Activity) -> Result<Figure, StudyError> {
         conclusion: Conclusion {
             of_the_paper: "Functions of a sub-farm crate take some 3 ms, by standard network I/O.",
             holds: Some(slowest > MILLISECOND_NS),
-            because: format!("the slowest one has a median of {}", time(slowest / 1e9)),
+            because: format!(
+                "the slowest one has a median of {}; it holds above {}",
+                time(slowest / 1e9),
+                time(MILLISECOND_NS / 1e9)
+            ),
         },
     })
 }

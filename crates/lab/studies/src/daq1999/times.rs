@@ -42,7 +42,7 @@ impl Times {
         Self(self.0.iter().map(|ns| (ns - stamp_ns).max(0.0)).collect())
     }
 
-    /// What part of all is in each bin, as stairs over microseconds; beyond the last part in a hundred thousand it is not drawn.
+    /// What part of all is in each bin, as stairs over microseconds; beyond the last part in a thousand it is not drawn.
     pub(super) fn stairs(&self, name: String) -> Curve {
         let bin = |ns: f64| (ns.max(NS_MIN).log10() * BINS_PER_DECADE).floor() as i32;
         let (first, last) = (bin(self.0[0]), bin(self.at(DRAWN)));

@@ -282,5 +282,5 @@ fn tails(title: &'static str, row: &Row) -> Plot {
 const EVENT_BYTES_LOW: f64 = 500.0;
 const EVENT_BYTES_HIGH: f64 = 2e6;
 
-const MISSING: &str = "Page 3 of the paper is not in our copy: what LynxOS gave for interrupts and task dispatch with ioctl and select, and \
-                       the rates of the RD13 system, cannot be set beside these.";
+const MISSING: &str = "Page 3 of the paper is not in the copy at hand: what LynxOS gave for interrupts and task dispatch with ioctl and select, \
+                       and the rates of the RD13 system, cannot be set beside these.";
