@@ -110,6 +110,9 @@ impl<'a> Connection<'a> {
             .client_capacity(UNSENT_MAX)
             .connection_timeout(PATIENCE)
             .ping_interval(PING_EVERY)
+            // A server may name others, which need not encrypt.
+            .ignore_discovered_servers()
+            .require_tls(bus.server.starts_with("tls://"))
             // It would publish late what waited: once is little, and its least.
             .max_reconnects(1)
             .event_callback(move |event| {
