@@ -3,10 +3,9 @@
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap};
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::sleep;
 
@@ -101,7 +100,7 @@ enum Ended {
 }
 
 /// The connection no longer takes anything.
-struct Lost;
+pub(super) struct Lost;
 
 /// A connection to the server.
 struct Connection<'a> {
@@ -168,12 +167,13 @@ async fn until_lost(events: &mut Receiver<Event>, server: &str, desk: &Desk) {
     }
 }
 
-struct Publisher<'a> {
-    client: Client,
-    subjects: &'a Subjects,
-    bus: &'a Shared,
+/// What goes over a connection.
+pub(super) struct Publisher<'a> {
+    pub(super) client: Client,
+    pub(super) subjects: &'a Subjects,
+    pub(super) bus: &'a Shared,
     /// Whether there is a stream that keeps messages and run records, and says so.
-    keeps: bool,
+    pub(super) keeps: bool,
     told_of_loss: bool,
 }
 
@@ -225,7 +225,7 @@ impl Publisher<'_> {
         self.publish(desk, subject, Some(headers), Bytes::from_owner(event)).await
     }
 
-    async fn publish(
+    pub(super) async fn publish(
         &mut self,
         desk: &Desk,
         subject: String,
@@ -262,63 +262,8 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Gives the server what it keeps. It takes each name once, so a repetition does no harm.
-    async fn keep(&mut self, desk: &Desk, what: &str, name: String, payload: Bytes) -> Result<(), Lost> {
-        let subject = self.subjects.of_run_control(what);
-        if !self.keeps {
-            return self.publish(desk, subject, None, payload).await;
-        }
-        if !self.fits(desk, &subject, payload.len()) {
-            return Ok(());
-        }
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Msg-Id", name);
-        let request = Request::new().payload(payload).headers(headers);
-        let refusal = self.ask(subject, request, "its stream is gone", "it does not acknowledge").await?;
-        self.judge(desk, refusal);
-        self.traffic().publish();
-        Ok(())
-    }
-
-    /// A stream that is there already is as its server wants it.
-    async fn make_stream(&mut self, desk: &Desk) -> Result<(), Lost> {
-        let (name, subjects) = (self.subjects.stream(), self.subjects.kept());
-        let stream = json!({
-            "name": name, "subjects": subjects, "storage": "file", "retention": "limits", "discard": "old",
-            "max_bytes": KEPT_BYTES_MAX, "duplicate_window": TOLD_AGAIN_NS, "allow_direct": true,
-        });
-        let request = Request::new().payload(json_of(&stream));
-        let subject = format!("$JS.API.STREAM.CREATE.{name}");
-        // The server does not answer a request that it forbids.
-        let silent = "it does not answer, or run control may not ask";
-        self.keeps = true;
-        let refusal = self.ask(subject, request, "it has no JetStream", silent).await?;
-        self.judge(desk, refusal);
-        Ok(())
-    }
-
-    /// Why JetStream refuses, if it does: in its words, or that nobody is there, or is silent. Pings alone say that the server is gone.
-    async fn ask(&self, subject: String, request: Request, nobody: &str, silent: &str) -> Result<Option<String>, Lost> {
-        match self.client.send_request(subject, request.timeout(Some(ANSWERED_WITHIN))).await {
-            Ok(answer) => Ok(refusal(&answer.payload)),
-            Err(error) => match error.kind() {
-                RequestErrorKind::NoResponders => Ok(Some(nobody.to_owned())),
-                RequestErrorKind::TimedOut => Ok(Some(silent.to_owned())),
-                _ => Err(Lost),
-            },
-        }
-    }
-
-    /// Whether the server goes on to keep what it gets.
-    fn judge(&mut self, desk: &Desk, refusal: Option<String>) {
-        let Some(why) = refusal else { return };
-        self.keeps = false;
-        let text = format!("the bus {} keeps no messages and run records: {why}", self.bus.server);
-        desk.tell_all(Severity::Warning, text);
-    }
-
     /// Whether the server takes so much. Otherwise it is lost; the first loss of a connection is said.
-    fn fits(&mut self, desk: &Desk, subject: &str, bytes: usize) -> bool {
+    pub(super) fn fits(&mut self, desk: &Desk, subject: &str, bytes: usize) -> bool {
         let (server, bytes_max) = (&self.bus.server, self.client.max_payload().saturating_sub(HEADERS_MAX));
         let fits = bytes <= bytes_max;
         if !fits {
@@ -332,20 +277,12 @@ impl Publisher<'_> {
         fits
     }
 
-    fn traffic(&self) -> &Traffic {
+    pub(super) fn traffic(&self) -> &Traffic {
         &self.bus.traffic
     }
 }
 
-/// Why JetStream has not done what was asked for.
-fn refusal(answer: &[u8]) -> Option<String> {
-    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
-    let error = answer.get("error")?;
-    let is_there = error["err_code"] == STREAM_IS_THERE;
-    (!is_there).then(|| error["description"].as_str().unwrap_or("it does not say why").to_owned())
-}
-
-fn json_of(what: &impl Serialize) -> Bytes {
+pub(super) fn json_of(what: &impl Serialize) -> Bytes {
     serde_json::to_vec(what).expect("numbers, strings and lists are JSON").into()
 }
 
@@ -355,8 +292,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The third one without an answer ends the connection.
 const PING_EVERY: Duration = Duration::from_secs(5);
-/// Longer than three pings, which say by then that the server is gone.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 /// So many publications may wait to be sent, each of `max_payload` bytes at most: 16 MiB with a server as it comes.
 const UNSENT_MAX: usize = 16;
 /// So much may have happened to a connection unnoticed.
@@ -365,23 +300,3 @@ const EVENTS_MAX: usize = 16;
 const HEADERS_MAX: usize = 256;
 /// The header of an event with the number of its sample.
 const NUMBER_OF_SAMPLE: &str = "Weir-Sample";
-/// A million messages, or a few thousand run records.
-const KEPT_BYTES_MAX: u64 = 256 << 20;
-/// A lost acknowledgement makes run control repeat a message; the server knows its name for an hour.
-const TOLD_AGAIN_NS: u64 = 3_600_000_000_000;
-/// A stream of that name exists and is made otherwise.
-const STREAM_IS_THERE: u64 = 10_058;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_is_told_in_the_words_of_the_server() {
-        let refused = |text: &str| refusal(text.as_bytes());
-        assert_eq!(refused(r#"{"stream":"weir-p","seq":1}"#), None);
-        assert_eq!(refused(r#"{"error":{"err_code":10058,"description":"name already in use"}}"#), None);
-        let full = r#"{"error":{"err_code":10047,"description":"insufficient storage"}}"#;
-        assert_eq!(refused(full), Some("insufficient storage".to_owned()));
-    }
-}
