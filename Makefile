@@ -45,7 +45,8 @@ fmt: ## sources are formatted
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check -- -l; else scripts/skip fmt "rustfmt is not installed"; fi
 
 clippy: ## lints, as errors
-	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings; \
+	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings && \
+	cargo clippy --locked -p service -p weir --all-targets -- -D warnings; \
 	else scripts/skip clippy "clippy is not installed"; fi
 
 doc: ## the documentation of the sources builds without warnings

@@ -83,7 +83,7 @@ pub fn serve(
         return Err(ServeError::NotEncrypted(address));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let telling = bus.clone().map(|bus| tokio::spawn(bus.tell(desk.clone())));
         let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), bus, simulates: Mutex::default() });
         let (listener, address) = listen(address).await?;
@@ -109,7 +109,10 @@ pub fn serve(
             let _ = tokio::time::timeout(FAREWELL, telling).await;
         }
         served
-    })
+    });
+    // The resolver may still wait for a name of the bus.
+    runtime.shutdown_background();
+    served
 }
 
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {

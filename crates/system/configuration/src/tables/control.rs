@@ -13,8 +13,8 @@ pub struct Control {
     /// File of histograms that those of each run are compared with, as `/api/references` of `weir serve` gives it; relative to this
     /// file. One that differs by more than chance explains is an alarm.
     pub references: Option<String>,
-    /// NATS server that `weir serve` tells all that is observed, such as `nats://daq-1:4222`; with `tls://` what is said is encrypted. The
-    /// program has to be built with it; losing the server touches no run.
+    /// NATS server that `weir serve` tells all that is observed, such as `nats://daq-1:4222`; `tls://` encrypts. The program has to be
+    /// built with it; losing the server touches no run.
     pub bus: Option<String>,
     /// File with the login of run control at the bus, one line `USER:PASSWORD`, which its owner alone can read; relative to this file.
     pub bus_login: Option<String>,

@@ -18,7 +18,7 @@ pub(super) struct Login {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum LoginError {
-    #[error("control.bus_login, {}: {cause}", path.display())]
+    #[error("control.bus_login, {}: expected a file that can be read, found {cause}", path.display())]
     File { path: PathBuf, cause: io::Error },
     #[error("control.bus_login, {}: others can read it: expected the mode 600, found {mode:o}", path.display())]
     Open { path: PathBuf, mode: u32 },
@@ -79,6 +79,6 @@ mod tests {
             assert!(read(text, 0o600).unwrap_err().contains("USER:PASSWORD"), "{text}");
         }
         let absent = Login::read(&directory.join("absent")).err().unwrap().to_string();
-        assert!(absent.contains("absent: No such file"), "{absent}");
+        assert!(absent.contains("absent: expected a file that can be read, found No such file"), "{absent}");
     }
 }

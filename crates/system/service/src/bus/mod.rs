@@ -9,6 +9,8 @@ mod nats;
 #[cfg(feature = "nats")]
 mod observer;
 #[cfg(feature = "nats")]
+mod stream;
+#[cfg(feature = "nats")]
 mod subjects;
 mod traffic;
 

@@ -3,10 +3,9 @@
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap};
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::sleep;
 
@@ -65,7 +64,7 @@ struct Absence<'a> {
 
 impl Absence<'_> {
     fn tell(&mut self, why: Why) {
-        self.bus.traffic.is_connected(false);
+        self.bus.traffic.set_connected(false);
         let is_refused = matches!(why, Why::Refused(_));
         if self.told == Some(is_refused) || self.told.is_some() && !is_refused {
             return;
@@ -82,8 +81,15 @@ impl Absence<'_> {
 
     fn is_over(&mut self) {
         self.told = None;
-        self.bus.traffic.is_connected(true);
+        self.bus.traffic.set_connected(true);
         self.desk.say(format!("the bus {} gets what is observed", self.bus.server));
+    }
+}
+
+impl Drop for Absence<'_> {
+    fn drop(&mut self) {
+        // Nothing goes there any more, however the telling ends.
+        self.bus.traffic.set_connected(false);
     }
 }
 
@@ -94,7 +100,7 @@ enum Ended {
 }
 
 /// The connection no longer takes anything.
-struct Lost;
+pub(super) struct Lost;
 
 /// A connection to the server.
 struct Connection<'a> {
@@ -110,10 +116,13 @@ impl<'a> Connection<'a> {
             .client_capacity(UNSENT_MAX)
             .connection_timeout(PATIENCE)
             .ping_interval(PING_EVERY)
-            // It would publish late what waited: once is little, and its least.
+            // A server may name others, which need not encrypt.
+            .ignore_discovered_servers()
+            .require_tls(bus.server.starts_with("tls://"))
+            // A reconnection publishes late; one is the least that there can be.
             .max_reconnects(1)
             .event_callback(move |event| {
-                // Who hears them is never late: the first one that matters ends the connection.
+                // The receiver is never late: the first event that matters ends the connection.
                 let _ = happens.try_send(event);
                 core::future::ready(())
             });
@@ -143,7 +152,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// What the server objects to is said once for a connection.
+/// Says the first objection of the server, once for a connection.
 async fn until_lost(events: &mut Receiver<Event>, server: &str, desk: &Desk) {
     let mut told = false;
     while let Some(event) = events.recv().await {
@@ -158,12 +167,13 @@ async fn until_lost(events: &mut Receiver<Event>, server: &str, desk: &Desk) {
     }
 }
 
-struct Publisher<'a> {
-    client: Client,
-    subjects: &'a Subjects,
-    bus: &'a Shared,
+/// What goes over a connection.
+pub(super) struct Publisher<'a> {
+    pub(super) client: Client,
+    pub(super) subjects: &'a Subjects,
+    pub(super) bus: &'a Shared,
     /// Whether there is a stream that keeps messages and run records, and says so.
-    keeps: bool,
+    pub(super) keeps: bool,
     told_of_loss: bool,
 }
 
@@ -176,7 +186,7 @@ impl Publisher<'_> {
                 News::Said => self.messages(observer).await?,
                 News::Changed => self.status(observer.desk()).await?,
                 News::Shown(sample) => self.sample(observer.desk(), &sample).await?,
-                News::Missed(samples) => self.traffic().drop(samples),
+                News::Missed(samples) => self.traffic().lose(samples),
                 News::Second => self.all(observer.desk()).await?,
                 News::Left => {
                     self.messages(observer).await?;
@@ -187,39 +197,49 @@ impl Publisher<'_> {
         }
     }
 
-    /// Status and metrics, which whoever comes late needs, too.
-    async fn all(&self, desk: &Desk) -> Result<(), Lost> {
+    /// Status and metrics, also for latecomers.
+    async fn all(&mut self, desk: &Desk) -> Result<(), Lost> {
         self.status(desk).await?;
         for application in desk.dataflow().stages.iter().flat_map(|stage| &stage.applications) {
-            self.tell_of(self.subjects.of_application(&application.name, METRICS), application).await?;
+            let subject = self.subjects.of_application(&application.name, METRICS);
+            self.publish(desk, subject, None, json_of(application)).await?;
         }
         Ok(())
     }
 
-    async fn status(&self, desk: &Desk) -> Result<(), Lost> {
-        self.tell_of(self.subjects.of_run_control(STATUS), &desk.status()).await
+    async fn status(&mut self, desk: &Desk) -> Result<(), Lost> {
+        self.publish(desk, self.subjects.of_run_control(STATUS), None, json_of(&desk.status())).await
     }
 
     async fn sample(&mut self, desk: &Desk, sample: &SampledEvent) -> Result<(), Lost> {
         // It may have made room for newer ones.
         let Some(event) = desk.sampled(sample.number) else {
-            self.traffic().drop(1);
+            self.traffic().lose(1);
             return Ok(());
         };
-        if !self.fits(desk, "an event", event.len()) {
-            return Ok(());
-        }
-        self.tell_of(self.subjects.of_application(&sample.application, SAMPLE), sample).await?;
+        let subject = self.subjects.of_application(&sample.application, SAMPLE);
+        self.publish(desk, subject, None, json_of(sample)).await?;
         let mut headers = HeaderMap::new();
         headers.insert(NUMBER_OF_SAMPLE, sample.number.to_string());
         let subject = self.subjects.of_application(&sample.application, EVENT);
-        self.client.publish_with_headers(subject, headers, Bytes::from_owner(event)).await.map_err(|_| Lost)?;
-        self.traffic().publish();
-        Ok(())
+        self.publish(desk, subject, Some(headers), Bytes::from_owner(event)).await
     }
 
-    async fn tell_of(&self, subject: String, what: &impl Serialize) -> Result<(), Lost> {
-        self.client.publish(subject, json_of(what)).await.map_err(|_| Lost)?;
+    pub(super) async fn publish(
+        &mut self,
+        desk: &Desk,
+        subject: String,
+        headers: Option<HeaderMap>,
+        payload: Bytes,
+    ) -> Result<(), Lost> {
+        if !self.fits(desk, &subject, payload.len()) {
+            return Ok(());
+        }
+        let published = match headers {
+            Some(headers) => self.client.publish_with_headers(subject, headers, payload).await,
+            None => self.client.publish(subject, payload).await,
+        };
+        published.map_err(|_| Lost)?;
         self.traffic().publish();
         Ok(())
     }
@@ -227,7 +247,7 @@ impl Publisher<'_> {
     /// Messages and records of runs that ended, which a bus that was away gets later.
     async fn messages(&mut self, observer: &mut Observer) -> Result<(), Lost> {
         let (messages, given_up) = observer.messages();
-        self.traffic().drop(given_up);
+        self.traffic().lose(given_up);
         for message in messages {
             let name = format!("{}.{}", message.at_ms, message.number);
             self.keep(observer.desk(), MESSAGE, name, json_of(&message)).await?;
@@ -242,104 +262,36 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Gives the server what it keeps. What bears the same name is the same: who hears nothing of it sends it again.
-    async fn keep(&mut self, desk: &Desk, what: &str, name: String, payload: Bytes) -> Result<(), Lost> {
-        let subject = self.subjects.of_run_control(what);
-        if !self.fits(desk, &format!("a {what}"), payload.len()) {
-            return Ok(());
-        }
-        if self.keeps {
-            let mut headers = HeaderMap::new();
-            headers.insert("Nats-Msg-Id", name);
-            let request = Request::new().payload(payload).headers(headers).timeout(Some(PATIENCE));
-            let answer = self.client.send_request(subject, request).await;
-            let answer = answer.map_err(|error| is_lost(error.kind()));
-            match answer {
-                Ok(answer) => self.judge(desk, refusal(&answer.payload)),
-                Err(Some(lost)) => return Err(lost),
-                Err(None) => self.judge(desk, Some("its stream is gone".to_owned())),
-            }
-        } else {
-            self.client.publish(subject, payload).await.map_err(|_| Lost)?;
-        }
-        self.traffic().publish();
-        Ok(())
-    }
-
-    /// A stream that is there already is as its server wants it.
-    async fn make_stream(&mut self, desk: &Desk) -> Result<(), Lost> {
-        let (name, subjects) = (self.subjects.stream(), self.subjects.kept());
-        let stream = json!({
-            "name": name, "subjects": subjects, "storage": "file", "retention": "limits", "discard": "old",
-            "max_bytes": KEPT_BYTES_MAX, "duplicate_window": TOLD_AGAIN_NS, "allow_direct": true,
-        });
-        let request = Request::new().payload(json_of(&stream)).timeout(Some(PATIENCE));
-        self.keeps = true;
-        match self.client.send_request(format!("$JS.API.STREAM.CREATE.{name}"), request).await {
-            Ok(answer) => self.judge(desk, refusal(&answer.payload)),
-            Err(error) if error.kind() == RequestErrorKind::NoResponders => {
-                self.judge(desk, Some("it has no JetStream".to_owned()));
-            }
-            // Who may not make one is told nothing.
-            Err(error) if error.kind() == RequestErrorKind::TimedOut => {
-                self.judge(desk, Some("it does not answer, or run control may not ask".to_owned()));
-            }
-            Err(_) => return Err(Lost),
-        }
-        Ok(())
-    }
-
-    /// Whether the server goes on to keep what it gets.
-    fn judge(&mut self, desk: &Desk, refusal: Option<String>) {
-        let Some(why) = refusal else { return };
-        self.keeps = false;
-        let text = format!("the bus {} keeps no messages and run records: {why}", self.bus.server);
-        desk.tell_all(Severity::Warning, text);
-    }
-
-    /// Whether the server takes so much. What it does not is lost, which is said once for a connection.
-    fn fits(&mut self, desk: &Desk, what: &str, bytes: usize) -> bool {
+    /// Whether the server takes so much. Otherwise it is lost; the first loss of a connection is said.
+    pub(super) fn fits(&mut self, desk: &Desk, subject: &str, bytes: usize) -> bool {
         let (server, bytes_max) = (&self.bus.server, self.client.max_payload().saturating_sub(HEADERS_MAX));
         let fits = bytes <= bytes_max;
         if !fits {
-            self.traffic().drop(1);
+            self.traffic().lose(1);
         }
         if !fits && !core::mem::replace(&mut self.told_of_loss, true) {
             let why = format!("it takes {bytes_max} bytes; raise its max_payload");
-            let text = format!("the bus {server} does not get {what} of {bytes} bytes: {why}");
+            let text = format!("the bus {server} does not get {subject} of {bytes} bytes: {why}");
             desk.tell_all(Severity::Warning, text);
         }
         fits
     }
 
-    fn traffic(&self) -> &Traffic {
+    pub(super) fn traffic(&self) -> &Traffic {
         &self.bus.traffic
     }
 }
 
-/// Whether who sent it may ask nothing more, or only this was not kept.
-fn is_lost(kind: RequestErrorKind) -> Option<Lost> {
-    (kind != RequestErrorKind::NoResponders).then_some(Lost)
-}
-
-/// Why JetStream has not done what was asked for.
-fn refusal(answer: &[u8]) -> Option<String> {
-    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
-    let error = answer.get("error")?;
-    let is_there = error["err_code"] == STREAM_IS_THERE;
-    (!is_there).then(|| error["description"].as_str().unwrap_or("it does not say why").to_owned())
-}
-
-fn json_of(what: &impl Serialize) -> Bytes {
+pub(super) fn json_of(what: &impl Serialize) -> Bytes {
     serde_json::to_vec(what).expect("numbers, strings and lists are JSON").into()
 }
 
 /// An absent server is tried again after this time.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Who says nothing for so long is not there.
+/// A server that is there takes a connection within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The third one without an answer ends the connection.
-const PING_EVERY: Duration = Duration::from_secs(2);
+const PING_EVERY: Duration = Duration::from_secs(5);
 /// So many publications may wait to be sent, each of `max_payload` bytes at most: 16 MiB with a server as it comes.
 const UNSENT_MAX: usize = 16;
 /// So much may have happened to a connection unnoticed.
@@ -348,23 +300,3 @@ const EVENTS_MAX: usize = 16;
 const HEADERS_MAX: usize = 256;
 /// The header of an event with the number of its sample.
 const NUMBER_OF_SAMPLE: &str = "Weir-Sample";
-/// A million messages, or a few thousand run records.
-const KEPT_BYTES_MAX: u64 = 256 << 20;
-/// What was lost on the way back comes again within an hour, unless the server was away for longer.
-const TOLD_AGAIN_NS: u64 = 3_600_000_000_000;
-/// A stream of that name exists and is made otherwise.
-const STREAM_IS_THERE: u64 = 10_058;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_is_told_in_the_words_of_the_server() {
-        let refused = |text: &str| refusal(text.as_bytes());
-        assert_eq!(refused(r#"{"stream":"weir-p","seq":1}"#), None);
-        assert_eq!(refused(r#"{"error":{"err_code":10058,"description":"name already in use"}}"#), None);
-        let full = r#"{"error":{"err_code":10047,"description":"insufficient storage"}}"#;
-        assert_eq!(refused(full), Some("insufficient storage".to_owned()));
-    }
-}

@@ -70,7 +70,7 @@ impl Observer {
     pub(super) async fn next(&mut self) -> News {
         tokio::select! {
             biased;
-            // Who has missed some finds those that are kept, too.
+            // A receiver that lags finds missed messages among those that are kept.
             said = self.said.recv() => match said {
                 Ok(_) | Err(RecvError::Lagged(_)) => News::Said,
                 Err(RecvError::Closed) => News::Left,
@@ -93,18 +93,19 @@ impl Observer {
     pub(super) async fn lose(&mut self, traffic: &Traffic) {
         loop {
             match self.next().await {
-                News::Shown(_) => traffic.drop(1),
-                News::Missed(missed) => traffic.drop(missed),
+                News::Shown(_) => traffic.lose(1),
+                News::Missed(missed) => traffic.lose(missed),
                 News::Said | News::Changed | News::Second => {}
                 News::Left => return,
             }
         }
     }
 
-    /// The kept messages that were not told yet, and how many were given up in between.
-    pub(super) fn messages(&self) -> (Vec<Message>, u64) {
+    /// The kept messages that were not told yet, and how many were given up in between. Those given up count once.
+    pub(super) fn messages(&mut self) -> (Vec<Message>, u64) {
         let messages = self.desk.messages(self.told);
         let given_up = messages.first().map_or(0, |first| first.number - self.told - 1);
+        self.told += given_up;
         (messages, given_up)
     }
 
@@ -131,5 +132,5 @@ impl Observer {
     }
 }
 
-/// Who is away for more runs than these misses some records; the catalogue has them all.
+/// A bus that is away for more runs than these misses some records; the catalogue has them all.
 const RECORDS_BEHIND_MAX: u32 = 100;

@@ -33,7 +33,7 @@ impl Traffic {
 
 #[cfg(feature = "nats")]
 impl Traffic {
-    pub(super) fn is_connected(&self, connected: bool) {
+    pub(super) fn set_connected(&self, connected: bool) {
         self.connected.store(connected, Ordering::Relaxed);
     }
 
@@ -41,7 +41,7 @@ impl Traffic {
         self.published.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn drop(&self, count: u64) {
+    pub(super) fn lose(&self, count: u64) {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 }

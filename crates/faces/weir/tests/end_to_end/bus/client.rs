@@ -49,6 +49,11 @@ impl Client {
         self.is_well()
     }
 
+    /// Asks for something whose answer goes to a subject.
+    pub(super) fn ask_for(&mut self, answered: &str, subject: &str, payload: &str) -> Result<(), String> {
+        self.publish(&format!("{subject} {answered}"), payload)
+    }
+
     /// Asks for something, and waits for the answer.
     pub(super) fn ask(&mut self, subject: &str, payload: &str) -> Published {
         self.send(&format!(

@@ -70,6 +70,9 @@ fn sees_the_end(watcher: &dyn Watcher) {
     within_deadline(&format!("{name}: all counters agree with the account"), || {
         watcher.metrics("sfo-1").is_some_and(|metrics| metrics["counts"]["recorded"] == account["recorded"])
     });
+    within_deadline(&format!("{name}: the last message"), || {
+        watcher.messages().values().any(|message| message["text"] == "the run has ended ok")
+    });
     let said = watcher.messages();
     assert_eq!(said.keys().copied().collect::<Vec<_>>(), (1..=said.len() as u64).collect::<Vec<_>>(), "{name}");
     for expected in ["anna commands", "the applications run", "anna has begun the run", "the run has ended ok"] {
@@ -105,9 +108,10 @@ fn who_watches_may_publish_nothing_and_who_reads_finds_what_was_kept() {
     served.ctl("anna", &["start", "--events", "100"]);
     served.until("the run is over", |status| status["last"]["number"] == 1);
 
-    let forged = "weir.quickstart.here.rc.status";
+    let watcher = OverNats::of(server.watcher());
+    let [forged, forged_message] = ["status", "message"].map(|what| format!("weir.quickstart.forged.rc.{what}"));
     for mut stranger in [server.watcher(), server.reader()] {
-        let refused = stranger.publish(forged, "{}").unwrap_err();
+        let refused = stranger.publish(&forged, "{}").unwrap_err();
         assert!(refused.contains("Permissions Violation for Publish"), "{refused}");
         assert!(stranger.subscribe("$JS.API.>").is_err());
     }
@@ -115,8 +119,16 @@ fn who_watches_may_publish_nothing_and_who_reads_finds_what_was_kept() {
     within_deadline("the record is kept", || !reader.kept("record").is_empty());
     let records = reader.kept("record");
     assert_eq!((records.len(), &records[0]), (1, &served.get("runs/1")));
-    let said = served.get("messages");
-    within_deadline("all messages are kept", || Value::from(reader.kept("message")) == said);
+    // An answer is a publication, too.
+    let refused = reader.ask_for(&forged, "$JS.API.STREAM.INFO.weir-quickstart", "").unwrap_err();
+    assert!(refused.contains("Permissions Violation for Publish"), "{refused}");
+    let oldest = json!({ "seq": 1, "next_by_subj": "weir.quickstart.*.rc.message" }).to_string();
+    reader.ask_for(&forged_message, "$JS.API.DIRECT.GET.weir-quickstart", &oldest).unwrap();
+    within_deadline("all messages are kept", || Value::from(reader.kept("message")) == served.get("messages"));
+    let heard = watcher.statuses().len();
+    within_deadline("more is published", || watcher.statuses().len() > heard + 1);
+    assert!(!watcher.has_heard(&forged) && !watcher.has_heard(&forged_message));
+    assert_eq!(Value::from(reader.kept("message")), served.get("messages"));
     served.running.signal(Signal::SIGTERM);
     served.end().expect(0);
 }

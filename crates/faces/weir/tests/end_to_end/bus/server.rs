@@ -44,13 +44,21 @@ impl Server {
         Some(server)
     }
 
-    /// Encrypts what is said from its next start on. The certificate, which openssl makes.
+    /// Encrypts from its next start on, with a certificate of its own.
     pub(super) fn encrypts(&mut self) -> PathBuf {
-        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| self.directory.join(name));
+        let [certificate, key] = self.certificate("bus");
+        let [certificate_is, key_is] = [&certificate, &key].map(|path| path.display().to_string());
+        self.arguments = ["--tls", "--tlscert", &certificate_is, "--tlskey", &key_is].map(str::to_owned).to_vec();
+        certificate
+    }
+
+    /// A certificate and its key, which openssl makes.
+    pub(super) fn certificate(&self, of: &str) -> [PathBuf; 2] {
+        let [certificate, key] = ["pem", "key"].map(|kind| self.directory.join(format!("{of}.{kind}")));
         let name = format!("subjectAltName=IP:{}", self.address.split_once(':').unwrap().0);
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
-            .args(["-subj", "/CN=bus", "-addext", &name, "-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(["-subj", &format!("/CN={of}"), "-addext", &name, "-addext", "basicConstraints=critical,CA:FALSE"])
             .arg("-keyout")
             .arg(&key)
             .arg("-out")
@@ -58,9 +66,7 @@ impl Server {
             .output()
             .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let [certificate_is, key_is] = [&certificate, &key].map(|path| path.display().to_string());
-        self.arguments = ["--tls", "--tlscert", &certificate_is, "--tlskey", &key_is].map(str::to_owned).to_vec();
-        certificate
+        [certificate, key]
     }
 
     /// Starts it, and waits until it serves.
@@ -91,6 +97,11 @@ impl Server {
 
     pub(super) fn signal(&self, signal: Signal) {
         send(self.child.as_ref().expect("it runs").id().cast_signed(), signal);
+    }
+
+    /// One with the login of run control.
+    pub(super) fn publisher(&self) -> Client {
+        Client::connect(&self.address, "weir-quickstart", &password("PUBLISHER")).unwrap()
     }
 
     /// One who may only subscribe.

@@ -44,6 +44,11 @@ impl OverNats {
         Self(heard)
     }
 
+    /// Whether something of this subject was published.
+    pub(super) fn has_heard(&self, subject: &str) -> bool {
+        locked(&self.0).iter().any(|published| published.subject == subject)
+    }
+
     fn of_kind(&self, kind: &str) -> Vec<Value> {
         let heard = locked(&self.0);
         let of_kind = heard.iter().filter(|published| published.subject.rsplit('.').next() == Some(kind));
