@@ -13,10 +13,9 @@ use dataflow::report::{
     Counters, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters,
     SfoCounters,
 };
-use serde::{Deserialize, Serialize};
 
 /// The account; the fields are those of the run summary.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     /// Level-1 events.
     pub level1: u64,
@@ -26,6 +25,8 @@ pub struct Accounting {
     pub level2_accepted: u64,
     /// Accepted by a level-2 time-out.
     pub level2_forced: u64,
+    /// Accepted by level 2 without all the data that it had asked for, which it would else have rejected or not.
+    pub level2_incomplete: u64,
     /// Died undecided, with a process or in a forced end.
     pub level2_lost: u64,
     /// Built with the data of all ROBs.
@@ -52,11 +53,7 @@ pub struct Accounting {
     pub duplicates: u64,
     /// The sum of all differences that no death explains; 0 in a good run.
     pub residual: u64,
-    /// Accepted by level 2 without all the data that it had asked for, which it would else have rejected or not.
-    #[serde(default)]
-    pub level2_incomplete: u64,
-    /// Each difference that is in the residual, in words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Each of these differences, in words.
     pub differences: Vec<String>,
 }
 

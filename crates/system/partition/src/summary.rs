@@ -75,7 +75,7 @@ pub struct Summary {
     /// From the start of the run to the end of its triggers, in seconds.
     pub duration_s: f64,
     /// Every event from level-1 accept to file.
-    pub accounting: Accounting,
+    pub accounting: Account,
     /// Events per second.
     pub rates_hz: Rates,
     /// Bytes of events per second.
@@ -143,6 +143,31 @@ pub struct Restarted {
     /// For how long it was away, in seconds; absent if the run ended before it was back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away_s: Option<f64>,
+}
+
+/// The account of a run; for the meaning of each count see [`Accounting`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of `Accounting`, documented there")]
+pub struct Account {
+    pub level1: u64,
+    pub level2_rejected: u64,
+    pub level2_accepted: u64,
+    pub level2_forced: u64,
+    pub level2_lost: u64,
+    pub built_complete: u64,
+    pub built_incomplete: u64,
+    pub not_built: u64,
+    pub lost_after_build: u64,
+    pub filter_rejected: u64,
+    pub filter_accepted: u64,
+    pub filter_debug: u64,
+    pub lost_in_recording: u64,
+    pub recorded: u64,
+    pub recorded_copies: u64,
+    pub duplicates: u64,
+    pub residual: u64,
+    #[serde(default)]
+    pub level2_incomplete: u64,
 }
 
 /// Events per second at three places.
@@ -296,7 +321,7 @@ impl Summary {
             run_number: facts.run_number,
             state: verdict.state,
             duration_s: seconds,
-            accounting: account.clone(),
+            accounting: Account::from(account),
             rates_hz: Rates {
                 level1: per_second(account.level1),
                 built: per_second(account.built_complete + account.built_incomplete),
@@ -370,6 +395,31 @@ impl RunFacts {
     pub fn name(&self, node: NodeId) -> String {
         let application = self.applications.iter().find(|application| application.node == node);
         application.map_or_else(|| "run control".to_owned(), |application| application.name.clone())
+    }
+}
+
+impl From<&Accounting> for Account {
+    fn from(account: &Accounting) -> Self {
+        Self {
+            level1: account.level1,
+            level2_rejected: account.level2_rejected,
+            level2_accepted: account.level2_accepted,
+            level2_forced: account.level2_forced,
+            level2_lost: account.level2_lost,
+            built_complete: account.built_complete,
+            built_incomplete: account.built_incomplete,
+            not_built: account.not_built,
+            lost_after_build: account.lost_after_build,
+            filter_rejected: account.filter_rejected,
+            filter_accepted: account.filter_accepted,
+            filter_debug: account.filter_debug,
+            lost_in_recording: account.lost_in_recording,
+            recorded: account.recorded,
+            recorded_copies: account.recorded_copies,
+            duplicates: account.duplicates,
+            residual: account.residual,
+            level2_incomplete: account.level2_incomplete,
+        }
     }
 }
 

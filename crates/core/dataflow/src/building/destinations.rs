@@ -3,7 +3,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::message::EventInfo;
 use base::ids::{EventId, NodeId};
 
 /// One version of the table of destinations.
@@ -32,41 +31,9 @@ impl Destinations {
 pub(crate) struct DestinationTable {
     /// By rising version and first event.
     versions: VecDeque<Destinations>,
-    is_expected: bool,
-    /// Events that came before the first version, which travels on a connection of its own: at most the window of level 1.
-    early: VecDeque<EventInfo>,
 }
 
 impl DestinationTable {
-    /// Without a version, of which one will come if it `is_expected`.
-    pub(crate) fn new(is_expected: bool) -> Self {
-        Self { is_expected, ..Self::default() }
-    }
-
-    /// For a new life of the DFM.
-    pub(crate) fn anew(&self) -> Self {
-        Self::new(self.is_expected)
-    }
-
-    /// The builder of a new event. One that comes before the first version is named with that.
-    pub(crate) fn direct(&mut self, event: &EventInfo) -> Option<NodeId> {
-        if self.is_expected && self.versions.is_empty() {
-            self.early.push_back(*event);
-        }
-        self.of(event.event)
-    }
-
-    /// The events that came before the first version, with their builders, at the end of a pass: several versions may come in it.
-    pub(crate) fn take_early(&mut self) -> impl Iterator<Item = (NodeId, EventInfo)> {
-        let early = if self.versions.is_empty() { VecDeque::new() } else { core::mem::take(&mut self.early) };
-        early.into_iter().filter_map(|event| Some((self.of(event.event)?, event)))
-    }
-
-    /// The builder of an event has asked for it.
-    pub(crate) fn withdraw(&mut self, event: EventId) {
-        self.early.retain(|early| early.event != event);
-    }
-
     /// Takes a version; one that is older than the newest is of no use any more.
     pub(crate) fn take(&mut self, table: Destinations) {
         if self.versions.back().is_some_and(|newest| newest.version >= table.version) {
@@ -84,9 +51,8 @@ impl DestinationTable {
         self.versions.iter().rev().find(|table| table.first <= event)?.of(event)
     }
 
-    /// Forgets older events, and versions that no event from this one on goes by.
+    /// Forgets versions that no event from this one on goes by.
     pub(crate) fn forget_below(&mut self, oldest: EventId) {
-        while self.early.pop_front_if(|early| early.event < oldest).is_some() {}
         while self.versions.get(1).is_some_and(|next| next.first <= oldest) {
             self.versions.pop_front();
         }
@@ -95,6 +61,11 @@ impl DestinationTable {
     /// All versions that may still be asked for, oldest first.
     pub(crate) fn versions(&self) -> impl Iterator<Item = &Destinations> {
         self.versions.iter()
+    }
+
+    /// Whether there is no version yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.versions.is_empty()
     }
 
     /// The newest version.
@@ -161,24 +132,5 @@ mod tests {
         }
         assert_eq!(destinations.versions().count(), VERSIONS_MAX);
         assert_eq!(vec![destinations.of(EventId(1)), destinations.of(EventId(999))], [None, Some(NodeId(7))]);
-    }
-
-    #[test]
-    fn events_before_the_first_version_are_named_by_the_one_that_holds() {
-        let mut table = DestinationTable::new(true);
-        let info = |event| EventInfo { event: EventId(event), ..EventInfo::default() };
-        for event in 10..15 {
-            assert_eq!(table.direct(&info(event)), None);
-        }
-        table.forget_below(EventId(11));
-        table.withdraw(EventId(13));
-        assert_eq!(table.take_early().count(), 0, "nobody knows yet");
-        for (version, first, sfi) in [(1, 0, 7), (2, 12, 8)] {
-            table.take(Destinations { version, first: EventId(first), run: 1, sfis: vec![NodeId(sfi)] });
-        }
-        let named: Vec<_> = table.take_early().map(|(sfi, event)| (sfi.0, event.event.0)).collect();
-        assert_eq!(named, [(7, 11), (8, 12), (8, 14)]);
-        assert_eq!((table.direct(&info(20)), table.take_early().count()), (Some(NodeId(8)), 0));
-        assert_eq!((table.anew().direct(&info(21)), DestinationTable::default().direct(&info(21))), (None, None));
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod byte_credits;
 pub(crate) mod collected;
 pub mod destinations;
 pub mod dfm;
+pub(crate) mod directing;
 mod held;
 pub mod push_control;
 pub mod pushed;

@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::CrateRos;
 use super::gathering::Gathering;
 use super::windows::{Windows, bit};
-use crate::building::destinations::DestinationTable;
+use crate::building::directing::Directing;
 use crate::building::push_control::ORDERS_MAX;
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::message::{BusyCause, Command, EventInfo, Message, Missing, PushOrder};
@@ -76,7 +76,7 @@ pub struct Trg {
     next_bound: (u64, EventId),
     /// The last group has gone.
     over: bool,
-    destinations: DestinationTable,
+    destinations: Directing,
     rois: BTreeMap<u32, OpenRoi>,
     /// In order, since all wait equally long.
     roi_deadlines: VecDeque<(Time, u32)>,
@@ -114,7 +114,7 @@ impl Trg {
             bound: EventId(0),
             next_bound: (0, EventId(0)),
             over: false,
-            destinations: DestinationTable::new(parameters.by_table),
+            destinations: Directing::new(parameters.by_table),
             rois: BTreeMap::new(),
             roi_deadlines: VecDeque::new(),
             next_roi: 0,
@@ -370,7 +370,7 @@ impl Trg {
             self.clears = ClearSequence::from_start();
             self.valid.begin_anew();
             self.ask_due = None;
-            self.destinations = self.destinations.anew();
+            self.destinations.begin_anew();
         }
     }
 

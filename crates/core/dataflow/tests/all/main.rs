@@ -22,5 +22,6 @@ mod roib;
 mod slices;
 mod steering;
 mod streams;
+mod valid_bound;
 mod window;
 mod wire;

@@ -113,7 +113,7 @@ impl Ros {
             self.clearing.ask_due = None;
             self.clearing.asked_to = 0;
             self.clearing.asked_short = 0;
-            self.pushing.destinations = self.pushing.destinations.anew();
+            self.pushing.destinations.begin_anew();
         }
         if self.parameters.read_out == ReadOut::OnRequest {
             let newest = self.robs.iter().filter_map(Rob::newest).max();

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{FIRST_ATTEMPT, PUSH, RequestKind, Ros, RosParameters, ToRead, Waiting};
-use crate::building::destinations::DestinationTable;
+use crate::building::directing::Directing;
 use crate::component::Outbox;
 use crate::message::{DataReply, PushOrder, UNASKED};
 use crate::readout::pusher::{Destination, Pusher};
@@ -14,7 +14,7 @@ use base::time::Time;
 pub(super) struct Pushing {
     pub(super) pusher: Option<Pusher>,
     /// Where events go by their number.
-    pub(super) destinations: DestinationTable,
+    pub(super) destinations: Directing,
     /// Events of this pass that are to be pushed.
     pub(super) offers: Vec<(NodeId, EventId)>,
 }
@@ -23,7 +23,7 @@ impl Pushing {
     pub(super) fn new(parameters: &RosParameters) -> Self {
         let pusher = parameters.push.as_ref().map(|push| Pusher::new(push, parameters.pages_per_rob));
         let by_table = parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table);
-        Self { pusher, destinations: DestinationTable::new(by_table), offers: Vec::new() }
+        Self { pusher, destinations: Directing::new(by_table), offers: Vec::new() }
     }
 }
 
