@@ -13,8 +13,8 @@ use simulator::world::{Fault, Links, Outcomes};
 
 const EVENTS: u64 = 400;
 const ROS: u64 = 2;
-/// Of a run without changes: one for each builder that comes before the start.
-const TABLES: u64 = 2;
+/// Of a run without changes: one for all builders that come before its start.
+const TABLES: u64 = 1;
 
 fn push(destination: Destination) -> Option<Push> {
     Some(Push { destination, window_bytes: 3_000, bytes_per_s: None, burst_bytes: 0, group: 1, ahead: 20 })
