@@ -42,7 +42,7 @@ pub(crate) struct PushControl {
     /// After the newest event that was seen, level 1 may have issued so many more.
     ahead: u64,
     newest: Option<EventId>,
-    /// The run has begun: all builders of its start have come.
+    /// All builders have come, or the run has begun without some.
     has_started: bool,
 }
 
@@ -101,7 +101,7 @@ impl PushControl {
         self.orders.clear();
     }
 
-    /// The run begins: all builders that take part from its start have come.
+    /// All builders have come, or the run begins without some.
     pub(crate) fn start(&mut self) {
         self.has_started = true;
     }

@@ -1,6 +1,7 @@
 //! Which event builder gets which event, and what happens to events of one that is slow or lost.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::{Dfm, DfmInput, DfmParameters};
 use crate::building::assignment::SfiChooser;
@@ -8,7 +9,7 @@ use crate::building::dfm::books::{Open, Sfi, State};
 use crate::building::push_control::Choice;
 use crate::component::{Note, Outbox};
 use crate::message::{Assignment, Message};
-use base::ids::EventId;
+use base::ids::{EventId, NodeId};
 use base::time::Time;
 
 /// Events on their way to builders.
@@ -70,7 +71,10 @@ impl Dfm {
     /// The table of destinations holds those SFIs that build.
     pub(super) fn publish(&mut self, out: &mut Outbox) {
         if self.push.is_on() && self.returning.recovery.is_none() {
-            let building = self.sfis.iter().filter(|sfi| sfi.builds()).map(|sfi| sfi.node).collect();
+            let building: Vec<NodeId> = self.sfis.iter().filter(|sfi| sfi.builds()).map(|sfi| sfi.node).collect();
+            if building.len() == self.sfis.len() {
+                self.push.start();
+            }
             let oldest = self.oldest_unfinished();
             self.counters.destinations += u64::from(self.push.publish(building, oldest, out));
         }
