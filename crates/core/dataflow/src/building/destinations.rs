@@ -63,11 +63,6 @@ impl DestinationTable {
         self.versions.iter()
     }
 
-    /// Whether there is no version yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.versions.is_empty()
-    }
-
     /// The newest version.
     pub(crate) fn newest(&self) -> Option<&Destinations> {
         self.versions.back()

@@ -34,7 +34,7 @@ impl Directing {
 
     /// The builder of a new event. One that comes before the first version is named with that.
     pub(crate) fn direct(&mut self, event: &EventInfo) -> Option<NodeId> {
-        if self.is_expected && self.table.is_empty() {
+        if self.is_expected && self.table.newest().is_none() {
             self.early.push_back(*event);
         }
         self.table.of(event.event)
@@ -42,7 +42,7 @@ impl Directing {
 
     /// The events that came before the first version, with their builders, at the end of a pass: several versions may come in it.
     pub(crate) fn take_early(&mut self) -> impl Iterator<Item = (NodeId, EventInfo)> {
-        let early = if self.table.is_empty() { VecDeque::new() } else { core::mem::take(&mut self.early) };
+        let early = if self.table.newest().is_none() { VecDeque::new() } else { core::mem::take(&mut self.early) };
         early.into_iter().filter_map(|event| Some((self.table.of(event.event)?, event)))
     }
 

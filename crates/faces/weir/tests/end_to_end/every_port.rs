@@ -65,7 +65,7 @@ fn strangers_at_every_port_change_nothing() {
     served.end().expect(0);
 }
 
-/// Where all processes listen: run control for people, agents and applications, each application, and what waits for devices.
+/// Where processes listen: run control for people, agents and applications, and applications for each other and for devices.
 fn doors(served: &Served, devices: &[(&str, u16)]) -> BTreeSet<SocketAddr> {
     let processes = marked(served.running.directory().path());
     let doors: BTreeSet<SocketAddr> = processes

@@ -56,7 +56,7 @@ fn distance(heads: &[Value], name: &str) -> f64 {
     head["comparison"]["distance"].as_f64().unwrap_or_else(|| panic!("{head}"))
 }
 
-/// What is alike is at 1, or at a few where the entries of an event go together; what was changed, at hundreds.
+/// Histograms that are alike are at 1, or at a few if the entries of an event go together. A changed one is at hundreds.
 const UNLIKE: f64 = 50.0;
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::activity::{Activity, Lane, with_margin};
-use super::figure::{Conclusion, Distribution, Figure, Row, histogram};
+use super::figure::{Conclusion, Distribution, Figure, Row, histogram, part_axis};
 use super::sequence::{label_of, sequence};
 use super::times::Times;
 use super::{DOMINATES, ROBS};
@@ -217,13 +217,7 @@ fn plot_of_parts(locate: &Times, collect: &Times) -> Plot {
     Plot {
         title: "Fig. 10: parts of the time of an event",
         x: Axis { label: "part [%]", scale: Scale::Linear, low: 0.0, high: 100.0, number: |x| format!("{x:.0}") },
-        y: Axis {
-            label: "part of all in each bin",
-            scale: Scale::Linear,
-            low: 0.0,
-            high,
-            number: |part| format!("{part:.2}"),
-        },
+        y: part_axis(high),
         curves,
         names: SeriesLabelPosition::UpperRight,
     }

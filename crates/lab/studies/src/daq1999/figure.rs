@@ -108,16 +108,15 @@ pub(super) fn histogram(title: &'static str, distributions: &[Distribution<'_>])
             high: 10_f64.powf((last * ROOM_RIGHT).log10().ceil()),
             number: |us| time(us / 1e6),
         },
-        y: Axis {
-            label: "part of all in each bin",
-            scale: Scale::Linear,
-            low: 0.0,
-            high,
-            number: |part| format!("{part:.2}"),
-        },
+        y: part_axis(high),
         curves: ground.into_iter().zip(distributions).flat_map(named).collect(),
         names: SeriesLabelPosition::UpperRight,
     }
+}
+
+/// The axis of what part of all is in each bin.
+pub(super) fn part_axis(high: f64) -> Axis {
+    Axis { label: "part of all in each bin", scale: Scale::Linear, low: 0.0, high, number: |part| format!("{part:.2}") }
 }
 
 /// With two digits behind the point.

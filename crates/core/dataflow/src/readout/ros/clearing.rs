@@ -121,14 +121,14 @@ impl Ros {
         }
     }
 
-    pub(super) fn remember_cleared(&mut self, event: EventId) {
+    fn remember_cleared(&mut self, event: EventId) {
         if event >= self.clearing.valid.oldest() {
             self.clearing.cleared.insert(event);
         }
     }
 
     /// With every clear that has come, what is left below the oldest valid event belongs to none that was triggered.
-    pub(super) fn collect_untriggered(&mut self, out: &mut Outbox) {
+    fn collect_untriggered(&mut self, out: &mut Outbox) {
         if self.links.is_none() || self.clearing.sequence.first_missing().is_some() {
             return;
         }
@@ -190,5 +190,5 @@ impl Ros {
 
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
-/// How often a ROS short of pages asks for the clears it missed before it collects garbage.
+/// A ROS that is short of pages asks so often for clears that it missed. Then it collects garbage.
 const ASKS_BEFORE_COLLECTION: u32 = 3;

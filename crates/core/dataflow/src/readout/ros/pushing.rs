@@ -96,7 +96,7 @@ impl Ros {
             let is_it = |next: &&mut ToRead| next.builder == Some(from);
             to_read.into_iter().chain(reading).filter(is_it).for_each(|next| next.builder = None);
         }
-        // Where requests may wait for ever, one that is made again takes the place of the one before.
+        // If requests may wait for ever, a repeated one replaces the one before.
         let awaits = self.links.as_ref().is_some_and(|links| links.await_any());
         let mut place = self.waiting.first_from(event);
         while let Some(waiting) = self.waiting.up_to(event, place) {

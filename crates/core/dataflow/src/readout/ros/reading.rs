@@ -68,7 +68,7 @@ impl Ros {
     }
 
     /// Starts reading the events that were added last.
-    pub(super) fn start_reading(&mut self, now: Time, count: usize, out: &mut Outbox) {
+    fn start_reading(&mut self, now: Time, count: usize, out: &mut Outbox) {
         if count == 0 {
             return;
         }
@@ -79,7 +79,7 @@ impl Ros {
     }
 
     /// A request for an event that was read or is being read for another need not wait for a page.
-    pub(super) fn still_to_read(&mut self, next: ToRead, out: &mut Outbox) -> Option<ToRead> {
+    fn still_to_read(&mut self, next: ToRead, out: &mut Outbox) -> Option<ToRead> {
         let Some((request, deadline)) = next.request else { return Some(next) };
         let Some(blocked_on) = self.first_blocked(&request, 0) else {
             self.answer(&request, out);

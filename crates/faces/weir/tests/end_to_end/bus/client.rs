@@ -63,7 +63,7 @@ impl Client {
         self.next().unwrap()
     }
 
-    /// What the stream of the partition has kept of a kind, the oldest first.
+    /// Publications of a kind that the stream of the partition has kept, the oldest first.
     pub(super) fn kept(&mut self, what: &str) -> Vec<Value> {
         let mut kept = Vec::new();
         let mut behind = 0;
