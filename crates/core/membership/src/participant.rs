@@ -16,7 +16,7 @@ use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace
 use dataflow::node::RUN_CONTROL;
 
 use crate::challenge::Member;
-use crate::passage::{Driver, Kind, LinkId, Part, Way};
+use crate::passage::{Driver, LinkId, Medium, Strand, Way};
 
 /// Who joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ties {
     /// Their connections; the first carries what must keep its order.
-    pub parts: Vec<Part>,
+    pub strands: Vec<Strand>,
     /// Whether the peer is started again when it dies.
     pub returns: bool,
 }
@@ -72,7 +72,7 @@ pub trait ParticipantDriver: Driver {
     ///
     /// # Errors
     /// There is no way to it, for this reason.
-    fn connect(&mut self, to: Member, address: &str, part: Part) -> Result<LinkId, String>;
+    fn connect(&mut self, to: Member, address: &str, strand: Strand) -> Result<LinkId, String>;
     /// Puts the component together, opens the connection to run control for it, and says what its place is.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ pub trait ParticipantDriver: Driver {
     /// proves that it belongs to the next run.
     fn leave_place(&mut self, control: LinkId);
     /// What a connection is, if it is there.
-    fn kind(&self, link: LinkId) -> Option<Kind>;
+    fn medium(&self, link: LinkId) -> Option<Medium>;
 }
 
 /// An application's side of joining.
@@ -142,7 +142,7 @@ struct FurtherLink {
     life: Incarnation,
     /// Which of the connections between the two it is.
     index: u16,
-    part: Part,
+    strand: Strand,
     link: LinkId,
     is_open: bool,
 }
@@ -153,8 +153,8 @@ impl Participant {
     /// # Errors
     /// There is no way to it, for this reason.
     pub fn join(driver: &mut dyn ParticipantDriver, identity: Identity) -> Result<Self, String> {
-        let part = Part { kind: Kind::Tcp, port: None };
-        let control = driver.connect((RUN_CONTROL, Incarnation::FIRST), &identity.control, part)?;
+        let strand = Strand { medium: Medium::Tcp, port: None };
+        let control = driver.connect((RUN_CONTROL, Incarnation::FIRST), &identity.control, strand)?;
         Ok(Self {
             run: identity.run,
             identity,
@@ -305,8 +305,8 @@ impl Participant {
             }
         }
         if place.shares && !place.in_parent.is_empty() {
-            let part = Part { kind: Kind::Shm, port: None };
-            let link = driver.connect((RUN_CONTROL, Incarnation::FIRST), &self.identity.control, part)?;
+            let strand = Strand { medium: Medium::Shm, port: None };
+            let link = driver.connect((RUN_CONTROL, Incarnation::FIRST), &self.identity.control, strand)?;
             self.to_parent = Some(ToParent { link, is_open: false });
         }
         self.place = Some(place);
@@ -342,21 +342,21 @@ impl Participant {
 
     fn connect(&mut self, driver: &mut dyn ParticipantDriver, place: &PeerPlace) -> Result<(), String> {
         let Some(Place { peers, asks, .. }) = &self.place else { return Ok(()) };
-        let (parts, asks) = (peers[&place.node].parts.clone(), *asks);
+        let (strands, asks) = (peers[&place.node].strands.clone(), *asks);
         self.hear_of(driver, (place.node, place.life));
         // A peer that connects to us may have done so already.
         let is_unknown = self.peers.iter().all(|peer| peer.node != place.node);
         let is_behind = place.node < self.identity.member.0 && is_unknown;
-        let is_by_port = |other: &FurtherLink| other.node == place.node && other.part.port.is_some();
+        let is_by_port = |other: &FurtherLink| other.node == place.node && other.strand.port.is_some();
         let asks = asks && !self.further.iter().any(is_by_port);
-        let ours = |part: &Part| if part.port.is_some() { asks } else { is_behind };
+        let ours = |strand: &Strand| if strand.port.is_some() { asks } else { is_behind };
         let (node, life) = (place.node, place.life);
-        for (index, part) in (0..).zip(parts).filter(|(_, part)| ours(part)) {
-            let link = driver.connect((node, life), &place.address, part)?;
+        for (index, strand) in (0..).zip(strands).filter(|(_, strand)| ours(strand)) {
+            let link = driver.connect((node, life), &place.address, strand)?;
             if index == 0 {
                 self.peers.push(Peer { node, life, link, is_up: false });
             } else {
-                self.further.push(FurtherLink { node, life, index, part, link, is_open: false });
+                self.further.push(FurtherLink { node, life, index, strand, link, is_open: false });
             }
         }
         Ok(())
@@ -382,13 +382,13 @@ impl Participant {
             parent.is_open = true;
             return self.meet_parent(driver, link);
         }
-        let part = place.peers.get(&peer).and_then(|ties| ties.parts.get(usize::from(index))).copied();
-        let part = part.filter(|part| driver.kind(link) == Some(part.kind));
+        let strand = place.peers.get(&peer).and_then(|ties| ties.strands.get(usize::from(index))).copied();
+        let strand = strand.filter(|strand| driver.medium(link) == Some(strand.medium));
         let is_over = self.over.get(&peer).is_some_and(|over| life <= *over);
         let is_new = !self.is_open(link) && life >= self.life(peer) && !is_over;
-        let Some(part) = part.filter(|_| is_new) else { return self.turn_away(driver, link) };
+        let Some(strand) = strand.filter(|_| is_new) else { return self.turn_away(driver, link) };
         if index > 0 {
-            return self.on_further_greet(driver, link, (peer, life), (index, part));
+            return self.on_further_greet(driver, link, (peer, life), (index, strand));
         }
         match self.peers.iter().find(|other| other.node == peer) {
             Some(ours) if ours.link == link => {}
@@ -410,8 +410,8 @@ impl Participant {
         for &node in in_parent {
             self.peers.push(Peer { node, life: Incarnation::FIRST, link, is_up: true });
             driver.route(node, link, Way::All);
-            for (kind, link) in [(Kind::Tcp, self.control), (Kind::Shm, link)] {
-                driver.route(node, link, Way::Part(Part { kind, port: None }));
+            for (medium, link) in [(Medium::Tcp, self.control), (Medium::Shm, link)] {
+                driver.route(node, link, Way::Strand(Strand { medium, port: None }));
             }
             driver.tell(node, PeerState::Up(Incarnation::FIRST));
         }
@@ -423,7 +423,7 @@ impl Participant {
         driver: &mut dyn ParticipantDriver,
         link: LinkId,
         (peer, life): Member,
-        (index, part): (u16, Part),
+        (index, strand): (u16, Strand),
     ) {
         let known = self.peers.iter().find(|other| other.node == peer).map(|other| other.life);
         if known.is_some_and(|known| known < life) {
@@ -436,11 +436,11 @@ impl Participant {
             return self.turn_away(driver, link);
         }
         driver.open(link);
-        driver.route(peer, link, Way::Part(part));
+        driver.route(peer, link, Way::Strand(strand));
         match self.further.iter_mut().find(|further| further.link == link) {
             Some(ours) => ours.is_open = true,
             None => {
-                self.further.push(FurtherLink { node: peer, life, index, part, link, is_open: true });
+                self.further.push(FurtherLink { node: peer, life, index, strand, link, is_open: true });
                 self.greet(driver, peer, link, index);
             }
         }

@@ -16,7 +16,7 @@ pub struct LinkId(pub usize);
 
 /// A kind of connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Medium {
     /// Over a network.
     Tcp,
     /// Through shared memory.
@@ -25,18 +25,18 @@ pub enum Kind {
 
 /// One of the connections between two processes: its kind, and by which network port of a read-out system it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Strand {
     /// What it is.
-    pub kind: Kind,
+    pub medium: Medium,
     /// The port, counted from 0.
     pub port: Option<usize>,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Strand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            Kind::Tcp => "TCP",
-            Kind::Shm => "shared memory",
+        f.write_str(match self.medium {
+            Medium::Tcp => "TCP",
+            Medium::Shm => "shared memory",
         })?;
         self.port.iter().try_for_each(|port| write!(f, ", network port {}", port + 1))
     }
@@ -50,7 +50,7 @@ pub enum Way {
     /// Those of components; run control keeps to its own.
     Data,
     /// Those that are chosen to travel so.
-    Part(Part),
+    Strand(Strand),
 }
 
 /// A connection whose ends have proved who they are.

@@ -18,7 +18,7 @@ use dataflow::node::RUN_CONTROL;
 
 use crate::NO_RUN;
 use crate::challenge::Member;
-use crate::passage::{Driver, Kind, LinkId, Part, Way};
+use crate::passage::{Driver, LinkId, Medium, Strand, Way};
 use crate::restarts::Restarts;
 
 /// What the registrar of a partition has to know.
@@ -496,8 +496,8 @@ impl Registrar {
         entry.data_link = Some(link);
         driver.open(link);
         driver.route(node, link, Way::Data);
-        for (kind, link) in [(Kind::Tcp, entry.link), (Kind::Shm, Some(link))] {
-            link.into_iter().for_each(|link| driver.route(node, link, Way::Part(Part { kind, port: None })));
+        for (medium, link) in [(Medium::Tcp, entry.link), (Medium::Shm, Some(link))] {
+            link.into_iter().for_each(|link| driver.route(node, link, Way::Strand(Strand { medium, port: None })));
         }
         let greeting = Message::Greet { part: 0, datagrams: driver.datagram_addresses().into() };
         driver.say(link, self.envelope((node, life)), greeting);

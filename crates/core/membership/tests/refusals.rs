@@ -9,7 +9,7 @@ use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::Member;
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
-use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
+use membership::passage::{Driver, LinkId, Medium, Passage, Recipient, Strand, Way};
 use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters, RunToJoin};
 
 #[test]
@@ -550,13 +550,13 @@ impl RegistrarDriver for Did {
 }
 
 impl ParticipantDriver for Did {
-    fn connect(&mut self, to: Member, _: &str, _: Part) -> Result<LinkId, String> {
+    fn connect(&mut self, to: Member, _: &str, _: Strand) -> Result<LinkId, String> {
         self.did(format!("connects to {}", to.0.0));
         Ok(CONTROL)
     }
 
     fn take_place(&mut self, _: Welcome, _: LinkId) -> Result<Place, String> {
-        let ties = Ties { parts: vec![Part { kind: Kind::Tcp, port: None }], returns: true };
+        let ties = Ties { strands: vec![Strand { medium: Medium::Tcp, port: None }], returns: true };
         Ok(Place { peers: [(SFI, ties)].into(), ..Place::default() })
     }
 
@@ -564,8 +564,8 @@ impl ParticipantDriver for Did {
         self.did("leaves its place".into());
     }
 
-    fn kind(&self, _: LinkId) -> Option<Kind> {
-        Some(Kind::Tcp)
+    fn medium(&self, _: LinkId) -> Option<Medium> {
+        Some(Medium::Tcp)
     }
 }
 

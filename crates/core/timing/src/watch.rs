@@ -33,13 +33,13 @@ pub enum Watched {
 pub struct Watch {
     /// Of sources that say which trigger a time is of.
     comparison: Comparison,
-    parts: Vec<Part>,
+    parts: Vec<SourceWatch>,
     /// The source that the others are compared with, where the triggers say no times.
     reference: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum SourceWatch {
     None,
     Numbers,
     Counts,
@@ -73,13 +73,13 @@ impl Watch {
     /// that says numbers.
     pub fn new(watched: impl Iterator<Item = Watched>, by_triggers: bool) -> Self {
         let part = |watched| match watched {
-            Watched::No => Part::None,
-            Watched::Numbers => Part::Numbers,
-            Watched::Counts => Part::Counts,
-            Watched::Times { window, in_step } => Part::Times(Box::new(Coincidence::new(window, in_step))),
+            Watched::No => SourceWatch::None,
+            Watched::Numbers => SourceWatch::Numbers,
+            Watched::Counts => SourceWatch::Counts,
+            Watched::Times { window, in_step } => SourceWatch::Times(Box::new(Coincidence::new(window, in_step))),
         };
-        let parts: Vec<Part> = watched.map(part).collect();
-        let first = parts.iter().position(|part| matches!(part, Part::Numbers));
+        let parts: Vec<SourceWatch> = watched.map(part).collect();
+        let first = parts.iter().position(|part| matches!(part, SourceWatch::Numbers));
         Self { comparison: Comparison::new(parts.len()), reference: first.filter(|_| !by_triggers), parts }
     }
 
@@ -89,7 +89,7 @@ impl Watch {
             self.comparison.lead(number, ordinal, time);
         }
         for part in &mut self.parts {
-            if let Part::Times(coincidence) = part {
+            if let SourceWatch::Times(coincidence) = part {
                 coincidence.lead(time);
             }
         }
@@ -98,11 +98,11 @@ impl Watch {
     /// A source has data of a number, or a count, at a time of its own, ns.
     pub fn data(&mut self, link: usize, number: u64, time: u64) {
         match &mut self.parts[link] {
-            Part::None => {}
-            Part::Numbers if self.reference == Some(link) => self.comparison.lead(number, number, time),
-            Part::Numbers => self.comparison.follow(link, number, false, time),
-            Part::Counts => self.comparison.follow(link, number, true, time),
-            Part::Times(coincidence) => coincidence.follow(time),
+            SourceWatch::None => {}
+            SourceWatch::Numbers if self.reference == Some(link) => self.comparison.lead(number, number, time),
+            SourceWatch::Numbers => self.comparison.follow(link, number, false, time),
+            SourceWatch::Counts => self.comparison.follow(link, number, true, time),
+            SourceWatch::Times(coincidence) => coincidence.follow(time),
         }
     }
 
@@ -110,7 +110,7 @@ impl Watch {
     pub fn judge(&mut self, mut report: impl FnMut(usize, Finding)) {
         self.comparison.judge(|link, slip| report(link, Finding::Slip(slip)));
         for (link, part) in self.parts.iter_mut().enumerate() {
-            if let Part::Times(coincidence) = part {
+            if let SourceWatch::Times(coincidence) = part {
                 coincidence.judge().into_iter().for_each(|jump| report(link, Finding::Jump(jump)));
             }
         }
@@ -119,7 +119,7 @@ impl Watch {
     /// Where a source that says times alone has a time of the triggers: elsewhere, as far as its clock is another; `None` as long as it is not
     /// found.
     pub fn seen_by(&self, link: usize, time: Interval) -> Option<Interval> {
-        let Part::Times(coincidence) = &self.parts[link] else { return Some(time) };
+        let SourceWatch::Times(coincidence) = &self.parts[link] else { return Some(time) };
         if time.is_none() {
             return None;
         }
@@ -130,12 +130,12 @@ impl Watch {
 
     /// Whether it is known where a source has a time of the triggers.
     pub fn is_known(&self, link: usize) -> bool {
-        if let Part::Times(coincidence) = &self.parts[link] { coincidence.is_known() } else { true }
+        if let SourceWatch::Times(coincidence) = &self.parts[link] { coincidence.is_known() } else { true }
     }
 
     /// What is known of the clock of a source; nothing of what others are compared with.
     pub fn known(&self, link: usize) -> Option<Known> {
-        if let Part::Times(coincidence) = &self.parts[link] {
+        if let SourceWatch::Times(coincidence) = &self.parts[link] {
             let clock = coincidence.clock();
             return Some(Known { fit: clock.fit()?, steps: clock.steps(), slips: 0, last: None });
         }

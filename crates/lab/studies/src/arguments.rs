@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::semaphores::Kind;
+use ::semaphores::Family;
 use clap::{Args, Subcommand, ValueEnum};
 use terminal::Overrides;
 
@@ -65,17 +65,17 @@ pub enum SemaphoreKind {
     Futex,
 }
 
-impl From<Kind> for SemaphoreKind {
-    fn from(kind: Kind) -> Self {
+impl From<Family> for SemaphoreKind {
+    fn from(kind: Family) -> Self {
         match kind {
-            Kind::SystemV => Self::SystemV,
-            Kind::Posix => Self::Posix,
-            Kind::Futex => Self::Futex,
+            Family::SystemV => Self::SystemV,
+            Family::Posix => Self::Posix,
+            Family::Futex => Self::Futex,
         }
     }
 }
 
-impl From<SemaphoreKind> for Kind {
+impl From<SemaphoreKind> for Family {
     fn from(kind: SemaphoreKind) -> Self {
         match kind {
             SemaphoreKind::SystemV => Self::SystemV,

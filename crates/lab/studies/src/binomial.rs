@@ -4,14 +4,14 @@ use serde::Serialize;
 
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Part {
+pub(super) struct PassedOf {
     /// How many passed.
     pub(super) passed: u64,
     /// How many there were.
     pub(super) all: u64,
 }
 
-impl Part {
+impl PassedOf {
     /// Counts one more.
     pub(super) fn count(&mut self, passed: bool) {
         self.all += 1;
@@ -75,16 +75,16 @@ mod tests {
 
     #[test]
     fn a_part_has_binomial_errors() {
-        let half = Part { passed: 50, all: 100 };
+        let half = PassedOf { passed: 50, all: 100 };
         assert_eq!((half.value(), half.error()), (Some(0.5), Some(0.05)));
         let [low, high] = half.interval().unwrap();
         assert!((low - 0.45).abs() < 1e-3 && (high - 0.55).abs() < 1e-3, "{low} {high}");
-        assert_eq!((Part::default().value(), Part::default().interval()), (None, None));
+        assert_eq!((PassedOf::default().value(), PassedOf::default().interval()), (None, None));
     }
 
     #[test]
     fn all_of_a_few_is_not_certain() {
-        let [low, high] = Part { passed: 4, all: 4 }.interval().unwrap();
+        let [low, high] = PassedOf { passed: 4, all: 4 }.interval().unwrap();
         assert!(low < 0.85 && (high - 1.0).abs() < 1e-12, "{low} {high}");
     }
 

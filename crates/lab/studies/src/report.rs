@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::binomial::{Estimate, Part};
+use super::binomial::{Estimate, PassedOf};
 
 /// The study.
 #[derive(Clone, Debug, Serialize)]
@@ -123,9 +123,9 @@ pub(super) struct Curve {
     /// Of those in each bin.
     pub(super) passed: Vec<u64>,
     #[serde(skip)]
-    pub(super) above: Part,
+    pub(super) above: PassedOf,
     #[serde(skip)]
-    pub(super) bins: Vec<Part>,
+    pub(super) bins: Vec<PassedOf>,
 }
 
 /// What level 2 asked for: means over the events that level 1 accepted.

@@ -6,7 +6,7 @@ use configuration::{Algorithm, Chain};
 use rol::{SampleRow, TruthParticle};
 use trigger::{Detector, Feature, RoiKind};
 
-use super::binomial::Part;
+use super::binomial::PassedOf;
 use super::report::{Curve, Efficiencies};
 
 /// The efficiency for one kind of lepton: of level-1 thresholds, and of a level-2 chain that starts from them.
@@ -21,9 +21,9 @@ pub(super) struct Finder {
     /// The chains that run the same algorithm with the same cut: one of them stands for all in a feature.
     chains: Vec<u8>,
     /// Above the least transverse momentum of the lepton: the base threshold first, the chain last.
-    totals: Vec<Part>,
+    totals: Vec<PassedOf>,
     /// The same by bin of transverse momentum.
-    bins: Vec<Vec<Part>>,
+    bins: Vec<Vec<PassedOf>>,
 }
 
 /// A kind of lepton, and which of them count.
@@ -77,8 +77,8 @@ impl Finder {
             thresholds,
             chain_name: chain.name.clone(),
             chains: alike,
-            totals: vec![Part::default(); curves],
-            bins: vec![vec![Part::default(); BINS]; curves],
+            totals: vec![PassedOf::default(); curves],
+            bins: vec![vec![PassedOf::default(); BINS]; curves],
         })
     }
 
@@ -143,7 +143,7 @@ impl Finder {
         }
         let names = self.thresholds.into_iter().map(|(name, _)| format!("L1_{name}")).chain([self.chain_name]);
         let curves = names.zip(self.totals).zip(self.bins);
-        let curve = |((name, above), bins): ((String, Part), Vec<Part>)| Curve {
+        let curve = |((name, above), bins): ((String, PassedOf), Vec<PassedOf>)| Curve {
             name,
             passed_above: above.passed,
             efficiency: above.value(),

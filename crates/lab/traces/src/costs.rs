@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use stamps::recorder::{arm, disarm, drain, stamp_polls};
-use stamps::{Kind, NOWHERE, Section, Stamp, clock};
+use stamps::{NOWHERE, Section, Stamp, StampKind, clock};
 use transport::error::OsError;
 use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
@@ -109,7 +109,10 @@ fn transitions(scheduler: &mut Scheduler<'_>) -> Result<Vec<f64>, OsError> {
     let first = stamps::section(&format!("poll {}", TASKS[0]));
     let is_next = |pair: &&[Stamp]| {
         let [before, next] = pair else { return false };
-        before.kind == Kind::Leave && next.kind == Kind::Enter && next.section != first && next.place == NOWHERE
+        before.kind == StampKind::Leave
+            && next.kind == StampKind::Enter
+            && next.section != first
+            && next.place == NOWHERE
     };
     let of_thread = |stamps: Vec<Stamp>| {
         let pairs = stamps.windows(2).filter(is_next);

@@ -32,8 +32,8 @@ impl Preprocessing {
         }
         let made = PageSlice::from(made);
         let slice = |part| match part {
-            Part::Unchanged(slice) => slice,
-            Part::Made { start, end } => made.slice(start..end),
+            Preprocessed::Unchanged(slice) => slice,
+            Preprocessed::Made { start, end } => made.slice(start..end),
         };
         let mut slices: Vec<PageSlice> = parts.into_iter().map(slice).collect();
         match slices.len() {
@@ -42,7 +42,7 @@ impl Preprocessing {
         }
     }
 
-    fn apply_to_slice(self, slice: &PageSlice, made: &mut Vec<u8>, parts: &mut Vec<Part>) {
+    fn apply_to_slice(self, slice: &PageSlice, made: &mut Vec<u8>, parts: &mut Vec<Preprocessed>) {
         let bytes = slice.as_bytes();
         // Everything from here on is unchanged so far.
         let mut from = 0;
@@ -52,16 +52,16 @@ impl Preprocessing {
                 continue;
             }
             if from < rob.offset() {
-                parts.push(Part::Unchanged(slice.slice(from..rob.offset())));
+                parts.push(Preprocessed::Unchanged(slice.slice(from..rob.offset())));
             }
             from = rob.offset() + rob.fragment().bytes().len();
             match parts.last_mut() {
-                Some(Part::Made { end, .. }) => *end = made.len(),
-                _ => parts.push(Part::Made { start, end: made.len() }),
+                Some(Preprocessed::Made { end, .. }) => *end = made.len(),
+                _ => parts.push(Preprocessed::Made { start, end: made.len() }),
             }
         }
         if from < bytes.len() {
-            parts.push(Part::Unchanged(slice.slice(from..bytes.len())));
+            parts.push(Preprocessed::Unchanged(slice.slice(from..bytes.len())));
         }
     }
 
@@ -105,7 +105,7 @@ impl Preprocessing {
     }
 }
 
-enum Part {
+enum Preprocessed {
     Unchanged(PageSlice),
     Made { start: usize, end: usize },
 }

@@ -149,7 +149,7 @@ impl Default for Line {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Region {
-    kind: Kind,
+    kind: RoiType,
     #[serde(default)]
     eta: f32,
     #[serde(default)]
@@ -167,7 +167,7 @@ struct Region {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
-enum Kind {
+enum RoiType {
     Em = 0,
     Jet = 1,
     Muon = 2,
@@ -218,8 +218,8 @@ fn roi(index: usize, region: &Region) -> Result<Roi, String> {
 }
 
 /// The tower that level 1 would name: of clusters and jets the one below the nearest corner, else the one at the place.
-fn towers(kind: Kind, eta: f32, phi: f32) -> (u8, u8) {
-    if matches!(kind, Kind::Em | Kind::Jet) {
+fn towers(kind: RoiType, eta: f32, phi: f32) -> (u8, u8) {
+    if matches!(kind, RoiType::Em | RoiType::Jet) {
         let corners = ((eta / ETA_MAX + 1.0) / 2.0 * TOWERS_ETA).round().clamp(1.0, TOWERS_ETA);
         let turn = (phi / (2.0 * PI) * TOWERS_PHI).round() + TOWERS_PHI - 1.0;
         return (corners as u8 - 1, (turn % TOWERS_PHI) as u8);

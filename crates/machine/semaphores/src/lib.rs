@@ -20,7 +20,7 @@ use rustix::mm::ProtFlags;
 
 /// The kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Family {
     /// `semop`: each operation is a system call.
     SystemV,
     /// `sem_wait` and `sem_post` of the C library.
@@ -29,12 +29,12 @@ pub enum Kind {
     Futex,
 }
 
-impl Kind {
+impl Family {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::SystemV, Self::Posix, Self::Futex];
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SystemV => "System V",
@@ -47,7 +47,7 @@ impl fmt::Display for Kind {
 /// Two semaphores, both 0 at first. Another process [joins](Semaphores::join) by their descriptor.
 #[derive(Debug)]
 pub struct Semaphores {
-    kind: Kind,
+    kind: Family,
     memory: Region,
     fd: OwnedFd,
     /// Removed from the kernel by the one who made them.
@@ -59,15 +59,15 @@ impl Semaphores {
     ///
     /// # Errors
     /// What the kernel says against it.
-    pub fn new(kind: Kind) -> Result<Self, OsError> {
+    pub fn new(kind: Family) -> Result<Self, OsError> {
         let (memory, fd) = make("weir-semaphores", MEMORY_BYTES, SealFlags::empty())?;
         let system_v = match kind {
-            Kind::SystemV => system_v::Set::new(COUNT)?,
-            Kind::Posix | Kind::Futex => system_v::Set::none(),
+            Family::SystemV => system_v::Set::new(COUNT)?,
+            Family::Posix | Family::Futex => system_v::Set::none(),
         };
         system_v.tell(&memory);
         let made = Self { kind, memory, fd, system_v };
-        if kind == Kind::Posix {
+        if kind == Family::Posix {
             (0..COUNT).try_for_each(|which| posix::begin(&made.memory, place(which)))?;
         }
         Ok(made)
@@ -77,7 +77,7 @@ impl Semaphores {
     ///
     /// # Errors
     /// Memory that holds no semaphores; what the kernel says against it.
-    pub fn join(kind: Kind, fd: OwnedFd) -> Result<Self, SharedMemoryError> {
+    pub fn join(kind: Family, fd: OwnedFd) -> Result<Self, SharedMemoryError> {
         check_foreign(fd.as_fd(), MEMORY_BYTES, SealFlags::SHRINK)?;
         let memory = Region::map(fd.as_fd(), MEMORY_BYTES, ProtFlags::READ | ProtFlags::WRITE)?;
         let system_v = system_v::Set::told(&memory);
@@ -94,9 +94,9 @@ impl Semaphores {
     pub fn lock(&self, which: usize) -> Result<(), OsError> {
         let place = place(which);
         again("semaphore, lock", || match self.kind {
-            Kind::SystemV => self.system_v.change(which, -1),
-            Kind::Posix => posix::wait(&self.memory, place),
-            Kind::Futex => futex::wait(&self.memory, place),
+            Family::SystemV => self.system_v.change(which, -1),
+            Family::Posix => posix::wait(&self.memory, place),
+            Family::Futex => futex::wait(&self.memory, place),
         })
     }
 
@@ -110,9 +110,9 @@ impl Semaphores {
     pub fn unlock(&self, which: usize) -> Result<(), OsError> {
         let place = place(which);
         again("semaphore, unlock", || match self.kind {
-            Kind::SystemV => self.system_v.change(which, 1),
-            Kind::Posix => posix::post(&self.memory, place),
-            Kind::Futex => futex::post(&self.memory, place),
+            Family::SystemV => self.system_v.change(which, 1),
+            Family::Posix => posix::post(&self.memory, place),
+            Family::Futex => futex::post(&self.memory, place),
         })
     }
 }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn both_ends_take_turns() {
         const TURNS: u32 = 1000;
-        for kind in Kind::ALL {
+        for kind in Family::ALL {
             let here = Semaphores::new(kind).unwrap();
             let fd = here.as_fd().try_clone_to_owned().unwrap();
             let answers = std::thread::spawn(move || {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_semaphore_counts() {
-        for kind in Kind::ALL {
+        for kind in Family::ALL {
             let semaphores = Semaphores::new(kind).unwrap();
             (0..3).for_each(|_| semaphores.unlock(1).unwrap());
             (0..3).for_each(|_| semaphores.lock(1).unwrap());
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn those_of_system_v_go_with_their_maker() {
-        let here = Semaphores::new(Kind::SystemV).unwrap();
-        let there = Semaphores::join(Kind::SystemV, here.as_fd().try_clone_to_owned().unwrap()).unwrap();
+        let here = Semaphores::new(Family::SystemV).unwrap();
+        let there = Semaphores::join(Family::SystemV, here.as_fd().try_clone_to_owned().unwrap()).unwrap();
         drop(here);
         assert_eq!(there.unlock(0).unwrap_err(), OsError::new("semaphore, unlock", Errno::INVAL));
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_holds_no_semaphores_is_refused() {
         let (_, short) = make("test", 8, SealFlags::empty()).unwrap();
-        let refused = Semaphores::join(Kind::Futex, short).unwrap_err();
+        let refused = Semaphores::join(Family::Futex, short).unwrap_err();
         assert!(matches!(refused, SharedMemoryError::Foreign { found_bytes: 8, .. }), "{refused}");
     }
 }

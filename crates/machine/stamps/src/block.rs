@@ -1,7 +1,7 @@
 //! The blocks of a trace file, each with its checksums. One content has one encoding: whatever else is refused.
 
 use crate::recorder::Source;
-use crate::{Kind, NOWHERE, Place, Section, Stamp};
+use crate::{NOWHERE, Place, Section, Stamp, StampKind};
 
 /// A piece of a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,8 +155,8 @@ fn put_stamp(content: &mut Vec<u8>, before: &mut Before, stamp: &Stamp) {
     }
 }
 
-pub(crate) fn has_section(kind: Kind) -> bool {
-    matches!(kind, Kind::Enter | Kind::Send)
+pub(crate) fn has_section(kind: StampKind) -> bool {
+    matches!(kind, StampKind::Enter | StampKind::Send)
 }
 
 /// Seven bits a byte, the lowest first.
@@ -257,10 +257,10 @@ impl Rest<'_> {
     fn stamp(&mut self, before: &mut Before) -> Result<Stamp, Fault> {
         let head = self.byte()?;
         let kind = match head & !HAS_EVENT {
-            0 => Kind::Enter,
-            1 => Kind::Leave,
-            2 => Kind::Send,
-            3 => Kind::Further,
+            0 => StampKind::Enter,
+            1 => StampKind::Leave,
+            2 => StampKind::Send,
+            3 => StampKind::Further,
             _ => return Err(Fault::Malformed),
         };
         before.at_ns = before.at_ns.checked_add(self.number()?).ok_or(Fault::Malformed)?;

@@ -39,7 +39,7 @@ pub const NOWHERE: Place = u16::MAX;
 
 /// What a stamp says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum StampKind {
     /// A section begins.
     Enter,
     /// The section that began last in this thread ends.
@@ -56,8 +56,8 @@ pub struct Stamp {
     /// When; of the monotonic clock, in nanoseconds.
     pub at_ns: u64,
     /// What it says.
-    pub kind: Kind,
-    /// What it is about; of a [`Kind::Leave`] nothing is said.
+    pub kind: StampKind,
+    /// What it is about; of a [`StampKind::Leave`] nothing is said.
     pub section: Section,
     /// The application.
     pub place: Place,

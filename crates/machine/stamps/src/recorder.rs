@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ring::{NO_EVENT, Ring, pack};
 use crate::ticks::{self, Anchor, Scale};
-use crate::{Kind, NOWHERE, Place, Section, Stamp};
+use crate::{NOWHERE, Place, Section, Stamp, StampKind};
 
 pub use crate::ticks::Source;
 
@@ -31,7 +31,7 @@ pub fn stamp_polls(yes: bool) {
 #[inline]
 pub fn enter(section: Section, place: Place, peer: Place, event: Option<u64>) {
     if is_armed() {
-        record(Kind::Enter, section, place, peer, event);
+        record(StampKind::Enter, section, place, peer, event);
     }
 }
 
@@ -39,7 +39,7 @@ pub fn enter(section: Section, place: Place, peer: Place, event: Option<u64>) {
 #[inline]
 pub fn leave() {
     if is_armed() {
-        record(Kind::Leave, Section(0), NOWHERE, NOWHERE, None);
+        record(StampKind::Leave, Section(0), NOWHERE, NOWHERE, None);
     }
 }
 
@@ -47,7 +47,7 @@ pub fn leave() {
 #[inline]
 pub fn serves(event: u64) {
     if is_armed() {
-        record(Kind::Further, Section(0), NOWHERE, NOWHERE, Some(event));
+        record(StampKind::Further, Section(0), NOWHERE, NOWHERE, Some(event));
     }
 }
 
@@ -55,7 +55,7 @@ pub fn serves(event: u64) {
 #[inline]
 pub fn sends(section: Section, place: Place, peer: Place, event: Option<u64>) {
     if is_armed() {
-        record(Kind::Send, section, place, peer, event);
+        record(StampKind::Send, section, place, peer, event);
     }
 }
 
@@ -143,7 +143,7 @@ pub fn drain() -> Vec<Drained> {
 
 #[cold]
 #[inline(never)]
-fn record(kind: Kind, section: Section, place: Place, peer: Place, event: Option<u64>) {
+fn record(kind: StampKind, section: Section, place: Place, peer: Place, event: Option<u64>) {
     RING.with(|ring| {
         if let Some(ring) = ring.get_or_init(ring_of_this_thread) {
             ring.write(ticks::now(), pack(kind, section, place, peer), event.unwrap_or(NO_EVENT));
@@ -169,7 +169,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct State {
+struct Rings {
     rings: Vec<Arc<Ring>>,
     /// How many rings there ever were.
     made: u64,
@@ -181,7 +181,7 @@ static POLLS: AtomicBool = AtomicBool::new(false);
 static PLACES: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
 static CAPACITY: AtomicUsize = AtomicUsize::new(1);
 static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-static STATE: Mutex<State> = Mutex::new(State { rings: Vec::new(), made: 0, since: None });
+static STATE: Mutex<Rings> = Mutex::new(Rings { rings: Vec::new(), made: 0, since: None });
 
 thread_local! {
     static RING: OnceCell<Option<Arc<Ring>>> = const { OnceCell::new() };

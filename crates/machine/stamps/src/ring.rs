@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-use crate::{Kind, Section, Stamp};
+use crate::{Section, Stamp, StampKind};
 
 /// The newest stamps of a thread.
 pub(crate) struct Ring {
@@ -77,13 +77,13 @@ impl Slot {
 
 /// Everything but time and event, in one word.
 #[inline]
-pub(crate) fn pack(kind: Kind, Section(section): Section, place: u16, peer: u16) -> u64 {
+pub(crate) fn pack(kind: StampKind, Section(section): Section, place: u16, peer: u16) -> u64 {
     kind as u64 | u64::from(section) << 16 | u64::from(place) << 32 | u64::from(peer) << 48
 }
 
 fn stamp(at_ns: u64, what: u64, event: u64) -> Stamp {
     let part = |shift: u32| (what >> shift) as u16;
-    let kind = [Kind::Enter, Kind::Leave, Kind::Send, Kind::Further][usize::from(part(0) % 4)];
+    let kind = [StampKind::Enter, StampKind::Leave, StampKind::Send, StampKind::Further][usize::from(part(0) % 4)];
     let event = Some(event).filter(|event| *event != NO_EVENT);
     Stamp { at_ns, kind, section: Section(part(16)), place: part(32), peer: part(48), event }
 }
@@ -104,7 +104,7 @@ mod tests {
             capacity in 1_usize..40, before in 0_u64..100, events in 0_u64..100,
         ) {
             let ring = Ring::new(0, "t".into(), capacity);
-            let what = pack(Kind::Send, Section(3), 9, NOWHERE);
+            let what = pack(StampKind::Send, Section(3), 9, NOWHERE);
             (0..before).for_each(|event| ring.write(event, what, event));
             ring.clear();
             (0..events).for_each(|event| ring.write(event, what, event));
@@ -113,7 +113,7 @@ mod tests {
             prop_assert_eq!(&found, &(events.saturating_sub(capacity as u64)..events).collect::<Vec<_>>());
             prop_assert_eq!(overwritten + found.len() as u64, events);
             for stamp in stamps {
-                let expected = (stamp.event.unwrap() * 2, Kind::Send, Section(3), 9, NOWHERE);
+                let expected = (stamp.event.unwrap() * 2, StampKind::Send, Section(3), 9, NOWHERE);
                 prop_assert_eq!((stamp.at_ns, stamp.kind, stamp.section, stamp.place, stamp.peer), expected);
             }
         }

@@ -1,6 +1,6 @@
 //! What the stamps of a thread mean: nested stretches of time, and what was sent within them.
 
-use crate::{Kind, Place, Section, Stamp, Thread};
+use crate::{Place, Section, Stamp, StampKind, Thread};
 
 /// A section of code, from its beginning to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn add_piece(stamps: &[Stamp], spans: &mut Vec<Span>, sendings: &mut Vec<Sending
     for stamp in stamps {
         now = stamp.at_ns.max(now);
         match stamp.kind {
-            Kind::Enter => {
+            StampKind::Enter => {
                 open.push(spans.len());
                 spans.push(Span {
                     section: stamp.section,
@@ -65,17 +65,17 @@ fn add_piece(stamps: &[Stamp], spans: &mut Vec<Span>, sendings: &mut Vec<Sending
                     is_whole: false,
                 });
             }
-            Kind::Leave => {
+            StampKind::Leave => {
                 if let Some(index) = open.pop() {
                     (spans[index].to_ns, spans[index].is_whole) = (now, true);
                 }
             }
-            Kind::Further => {
+            StampKind::Further => {
                 if let Some(index) = open.last() {
                     spans[*index].events.extend(stamp.event);
                 }
             }
-            Kind::Send => {
+            StampKind::Send => {
                 let (section, place, peer, event) = (stamp.section, stamp.place, stamp.peer, stamp.event);
                 sendings.push(Sending { section, place, peer, event, at_ns: now });
             }
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use crate::NOWHERE;
 
-    fn thread(kinds: &[Kind]) -> Thread {
-        let stamp = |(at, kind): (usize, &Kind)| Stamp {
+    fn thread(kinds: &[StampKind]) -> Thread {
+        let stamp = |(at, kind): (usize, &StampKind)| Stamp {
             at_ns: at as u64,
             kind: *kind,
             section: Section(at as u16),
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn ends_without_beginnings_are_passed_over_and_open_sections_end_with_the_stamps() {
-        use Kind::{Enter, Further, Leave, Send};
+        use StampKind::{Enter, Further, Leave, Send};
         let (spans, sendings) = spans(&thread(&[Leave, Enter, Further, Send, Enter, Leave, Leave, Leave, Enter, Send]));
         let found: Vec<_> = spans.iter().map(|s| (s.from_ns, s.to_ns, s.depth, s.is_whole)).collect();
         assert_eq!(found, [(1, 6, 0, true), (4, 5, 1, true), (8, 9, 0, false)]);
@@ -116,9 +116,9 @@ mod tests {
     proptest! {
         #[test]
         fn spans_nest_whatever_stamps_say(choices in prop::collection::vec(0_usize..4, 0..200)) {
-            let kinds: Vec<Kind> = choices
+            let kinds: Vec<StampKind> = choices
                 .into_iter()
-                .map(|choice| [Kind::Enter, Kind::Leave, Kind::Send, Kind::Further][choice])
+                .map(|choice| [StampKind::Enter, StampKind::Leave, StampKind::Send, StampKind::Further][choice])
                 .collect();
             let (spans, _) = spans(&thread(&kinds));
             let mut around: Vec<Span> = Vec::new();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use stamps::block::{Block, Fault, STAMPS_PER_BLOCK};
 use stamps::file::{Trace, blocks};
 use stamps::recorder::Source;
-use stamps::{Kind, NOWHERE, Section, Stamp};
+use stamps::{NOWHERE, Section, Stamp, StampKind};
 
 fn stamps() -> impl Strategy<Value = Vec<Stamp>> {
     let one = (0_u64..1 << 40, 0_usize..4, 0_u16..5, any::<u16>(), any::<u16>(), any::<Option<u64>>());
@@ -12,8 +12,8 @@ fn stamps() -> impl Strategy<Value = Vec<Stamp>> {
         let mut at_ns = 0;
         let made = drawn.into_iter().map(|(later, kind, section, place, peer, event)| {
             at_ns += later;
-            match [Kind::Enter, Kind::Leave, Kind::Send, Kind::Further][kind] {
-                kind @ (Kind::Enter | Kind::Send) => {
+            match [StampKind::Enter, StampKind::Leave, StampKind::Send, StampKind::Further][kind] {
+                kind @ (StampKind::Enter | StampKind::Send) => {
                     Stamp { at_ns, kind, section: Section(section), place, peer, event }
                 }
                 kind => Stamp { at_ns, kind, section: Section(0), place: NOWHERE, peer: NOWHERE, event },
@@ -86,10 +86,10 @@ proptest! {
 fn small() -> Vec<Block> {
     let stamp = |at_ns, kind, event| Stamp { at_ns, kind, section: Section(0), place: NOWHERE, peer: NOWHERE, event };
     let stamps = vec![
-        Stamp { section: Section(3), place: 7, peer: 300, ..stamp(1_000_000, Kind::Enter, Some(70_000)) },
-        stamp(1_000_200, Kind::Further, Some(69_999)),
-        Stamp { section: Section(1), ..stamp(1_000_300, Kind::Send, None) },
-        stamp(1_000_400, Kind::Leave, None),
+        Stamp { section: Section(3), place: 7, peer: 300, ..stamp(1_000_000, StampKind::Enter, Some(70_000)) },
+        stamp(1_000_200, StampKind::Further, Some(69_999)),
+        Stamp { section: Section(1), ..stamp(1_000_300, StampKind::Send, None) },
+        stamp(1_000_400, StampKind::Leave, None),
     ];
     begin().into_iter().chain([Block::Stamps { thread: 1, lost: 200, stamps }, Block::End]).collect()
 }

@@ -3,7 +3,7 @@
 use stamps::file::Trace;
 use stamps::recorder::{arm, disarm, drain, section_names, source};
 use stamps::writer::TraceWriter;
-use stamps::{Kind, NOWHERE, clock, enter, leave, name_place, section, sends, serves};
+use stamps::{NOWHERE, StampKind, clock, enter, leave, name_place, section, sends, serves};
 use testkit::TempDir;
 
 #[test]
@@ -28,7 +28,12 @@ fn stamps_are_taken_while_they_are_armed_and_by_every_thread() {
     let threads = drain();
     let after = clock::now().as_ns();
     let kinds: Vec<_> = threads[0].stamps.iter().map(|stamp| (stamp.kind, stamp.event)).collect();
-    let expected = [(Kind::Enter, Some(17)), (Kind::Further, Some(18)), (Kind::Send, Some(17)), (Kind::Leave, None)];
+    let expected = [
+        (StampKind::Enter, Some(17)),
+        (StampKind::Further, Some(18)),
+        (StampKind::Send, Some(17)),
+        (StampKind::Leave, None),
+    ];
     assert_eq!(kinds, expected);
     assert!(threads[0].stamps.iter().all(|stamp| (before..=after).contains(&stamp.at_ns)));
     assert_eq!((&*threads[1].name, threads[1].lost, threads[1].stamps.len()), ("other", 2, 4));

@@ -15,7 +15,7 @@ use eformat::{
 use testkit::TempDir;
 
 use crate::rebuild::Rebuilt;
-use crate::recover::{Found, Part, RecoverError, find};
+use crate::recover::{FilePart, Found, RecoverError, find};
 use crate::salvage::{Piece, Salvage};
 use crate::scan::{ReadError, Scan};
 use crate::{Dialect, DumpItem, Writer, WriterConfig};
@@ -179,8 +179,8 @@ fn outcome(sample: &Sample, path: &Path, file: &[u8], what: &str) -> String {
     let (mut records, mut text) = (Vec::new(), String::new());
     let found = find(path, &mut |part| {
         match part {
-            Part::Record(record) => records.push(record.to_vec()),
-            Part::Event(separator, event) => {
+            FilePart::Record(record) => records.push(record.to_vec()),
+            FilePart::Event(separator, event) => {
                 assert_eq!(separator.block_bytes as usize, event.len());
                 let known = (0..sample.places.len()).find(|index| sample.block(*index) == event);
                 let name = known.map_or("?".to_owned(), |index| (index + 1).to_string());

@@ -173,8 +173,8 @@ fn write(path: &Path, target: &Path) -> Result<Recovered, RecoverError> {
             none => none.insert(Output::new(Disk.create(target).map_err(error)?)),
         };
         match part {
-            Part::Record(record) => output.append(record, &[]),
-            Part::Event(separator, event) => output.append(&separator.emit(), &[event]),
+            FilePart::Record(record) => output.append(record, &[]),
+            FilePart::Event(separator, event) => output.append(&separator.emit(), &[event]),
         }
         .map_err(error)
     });
@@ -198,12 +198,12 @@ pub(crate) struct Found {
 }
 
 /// A part of the valid file, in order.
-pub(crate) enum Part<'a> {
+pub(crate) enum FilePart<'a> {
     Record(&'a [u8]),
     Event(DataSeparator, &'a [u8]),
 }
 
-pub(crate) type Sink<'s> = &'s mut dyn FnMut(Part<'_>) -> Result<(), RecoverError>;
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(FilePart<'_>) -> Result<(), RecoverError>;
 
 /// Goes through the whole file and gives the parts of the valid one.
 pub(crate) fn find(path: &Path, sink: Sink<'_>) -> Result<Found, RecoverError> {
@@ -214,7 +214,7 @@ pub(crate) fn find(path: &Path, sink: Sink<'_>) -> Result<Found, RecoverError> {
         true => scan.bytes(0..begin)?.to_vec(),
         false => header.emit(),
     };
-    sink(Part::Record(&header_bytes))?;
+    sink(FilePart::Record(&header_bytes))?;
     let stream = header.metadata.as_ref().and_then(|metadata| metadata.value("Stream")).map(str::to_owned);
     let mut found = Finding {
         recovered: Recovered::none(path, stream),
@@ -242,7 +242,7 @@ pub(crate) fn find(path: &Path, sink: Sink<'_>) -> Result<Found, RecoverError> {
             }
             Piece::Event { block, number } => {
                 let bytes = salvage.bytes(block)?;
-                sink(Part::Event(found.event(bytes, number), bytes))?;
+                sink(FilePart::Event(found.event(bytes, number), bytes))?;
             }
         }
     }
@@ -257,7 +257,7 @@ pub(crate) fn find(path: &Path, sink: Sink<'_>) -> Result<Found, RecoverError> {
     }
     let mut record = Vec::new();
     end.emit(&mut record);
-    sink(Part::Record(&record))?;
+    sink(FilePart::Record(&record))?;
     Ok(Found { recovered: found.recovered, end })
 }
 

@@ -433,7 +433,7 @@ mod tests {
 
     use super::*;
     use crate::damage_table::{event, written};
-    use crate::recover::{Part as Written, Recovered, find};
+    use crate::recover::{FilePart as Written, Recovered, find};
 
     const HEADER: usize = 276;
 

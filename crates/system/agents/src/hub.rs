@@ -34,7 +34,7 @@ pub(crate) struct Hub {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Exchange>,
     /// Somebody has ended.
     changed: Condvar,
     /// Wakes the thread.
@@ -42,7 +42,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct Exchange {
     wishes: Vec<Wish>,
     /// Nobody wants anything any more.
     is_left: bool,
@@ -132,7 +132,7 @@ impl Drop for Hub {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Exchange> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

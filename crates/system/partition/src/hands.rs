@@ -47,7 +47,7 @@ impl<Side: KnowsTalk> Driver for Hands<'_, Side> {
         match way {
             Way::All => self.host.route_over(node, link),
             Way::Data => self.host.route_data_over(node, link),
-            Way::Part(part) => self.host.route_part_over(node, part, link),
+            Way::Strand(strand) => self.host.route_strand_over(node, strand, link),
         }
     }
 

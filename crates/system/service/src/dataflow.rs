@@ -182,7 +182,7 @@ impl Dataflow {
 }
 
 /// Which counters of a role say how fast it is, and what it has in hand.
-struct Kind {
+struct RoleCounters {
     name: &'static str,
     unit: &'static str,
     rate: &'static [&'static str],
@@ -190,19 +190,19 @@ struct Kind {
     given: &'static [&'static str],
 }
 
-const fn kind(role: Role) -> Kind {
+const fn kind(role: Role) -> RoleCounters {
     const EVENTS: &str = "events";
     match role {
-        Role::RunControl => Kind { name: "run control", unit: EVENTS, rate: &[], taken: &[], given: &[] },
-        Role::Level1 => Kind { name: "level 1", unit: "triggers", rate: &["issued"], taken: &[], given: &[] },
-        Role::L2sv => Kind {
+        Role::RunControl => RoleCounters { name: "run control", unit: EVENTS, rate: &[], taken: &[], given: &[] },
+        Role::Level1 => RoleCounters { name: "level 1", unit: "triggers", rate: &["issued"], taken: &[], given: &[] },
+        Role::L2sv => RoleCounters {
             name: "L2SV",
             unit: EVENTS,
             rate: &["rejected", "accepted"],
             taken: &["received"],
             given: &["rejected", "accepted", "abandoned"],
         },
-        Role::L2pu => Kind {
+        Role::L2pu => RoleCounters {
             name: "L2PU",
             unit: EVENTS,
             rate: &["rejected", "accepted"],
@@ -210,37 +210,43 @@ const fn kind(role: Role) -> Kind {
             given: &["rejected", "accepted"],
         },
         Role::Pros => {
-            Kind { name: "pROS", unit: "fragments", rate: &["fragments_in"], taken: &["resident"], given: &[] }
+            RoleCounters { name: "pROS", unit: "fragments", rate: &["fragments_in"], taken: &["resident"], given: &[] }
         }
-        Role::Ros => Kind { name: "ROS", unit: "fragments", rate: &["fragments_in"], taken: &["resident"], given: &[] },
-        Role::Trg => {
-            Kind { name: "TRG", unit: "triggers", rate: &["triggers"], taken: &["rejected"], given: &["dispatched"] }
+        Role::Ros => {
+            RoleCounters { name: "ROS", unit: "fragments", rate: &["fragments_in"], taken: &["resident"], given: &[] }
         }
+        Role::Trg => RoleCounters {
+            name: "TRG",
+            unit: "triggers",
+            rate: &["triggers"],
+            taken: &["rejected"],
+            given: &["dispatched"],
+        },
         Role::Ebif => {
-            Kind { name: "EBIF", unit: EVENTS, rate: &["answered", "pushed"], taken: &["in_hand"], given: &[] }
+            RoleCounters { name: "EBIF", unit: EVENTS, rate: &["answered", "pushed"], taken: &["in_hand"], given: &[] }
         }
-        Role::Dfm => Kind {
+        Role::Dfm => RoleCounters {
             name: "DFM",
             unit: EVENTS,
             rate: &["built_complete", "built_incomplete"],
             taken: &["self_triggered", "taken_accepted"],
             given: &["built_complete", "built_incomplete", "not_built"],
         },
-        Role::Sfi => Kind {
+        Role::Sfi => RoleCounters {
             name: "SFI",
             unit: EVENTS,
             rate: &["built_complete", "built_incomplete"],
             taken: &["assigned"],
             given: &["revoked", "rejected", "accepted", "debug", "unrecorded", "abandoned"],
         },
-        Role::Efd => Kind {
+        Role::Efd => RoleCounters {
             name: "EFD",
             unit: EVENTS,
             rate: &["rejected", "accepted", "debug"],
             taken: &["received"],
             given: &["rejected", "accepted", "debug", "abandoned"],
         },
-        Role::Sfo => Kind {
+        Role::Sfo => RoleCounters {
             name: "SFO",
             unit: EVENTS,
             rate: &["recorded"],
@@ -256,7 +262,7 @@ fn counts(counted: &Counted) -> BTreeMap<&'static str, u64> {
 }
 
 fn in_hand(role: Role, counts: &BTreeMap<&'static str, u64>) -> Option<u64> {
-    let Kind { taken, given, .. } = kind(role);
+    let RoleCounters { taken, given, .. } = kind(role);
     (!taken.is_empty()).then(|| sum(taken, counts).saturating_sub(sum(given, counts)))
 }
 
@@ -303,7 +309,7 @@ mod tests {
     #[test]
     fn what_says_how_fast_a_role_is_are_counters_of_it() {
         for role in Role::IN_DRAIN_ORDER {
-            let Kind { rate, taken, given, .. } = kind(role);
+            let RoleCounters { rate, taken, given, .. } = kind(role);
             let is_counter = |name: &&str| Counter::of_role(role).iter().any(|counter| counter.name == *name);
             assert!(!rate.is_empty() && [rate, taken, given].into_iter().flatten().all(is_counter), "{role:?}");
         }

@@ -10,12 +10,12 @@ use base::ids::EventId;
 /// At most so many events. The newest are refused: the oldest are built next.
 pub(crate) struct Collected {
     most: usize,
-    events: BTreeMap<EventId, Part>,
+    events: BTreeMap<EventId, EventData>,
 }
 
 /// Some of the data of an event.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct EventData {
     /// Source identifiers, none twice.
     pub(crate) robs: Vec<u32>,
     /// Their fragments.
@@ -28,7 +28,7 @@ impl Collected {
     }
 
     /// Keeps the data of an event; how many events were dropped for it, itself perhaps.
-    pub(crate) fn keep(&mut self, event: EventId, part: Part) -> u64 {
+    pub(crate) fn keep(&mut self, event: EventId, part: EventData) -> u64 {
         let replaced = self.events.insert(event, part).is_some();
         let overflows = self.events.len() > self.most;
         if overflows {
@@ -38,7 +38,7 @@ impl Collected {
     }
 
     /// The data of an event that is to be built here.
-    pub(crate) fn take(&mut self, event: EventId) -> Option<Part> {
+    pub(crate) fn take(&mut self, event: EventId) -> Option<EventData> {
         self.events.remove(&event)
     }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_refused_and_the_finished_are_dropped() {
-        let part = |rob| Part { robs: alloc::vec![rob], bulk: Bulk::Modelled { len_bytes: 1, seed: rob } };
+        let part = |rob| EventData { robs: alloc::vec![rob], bulk: Bulk::Modelled { len_bytes: 1, seed: rob } };
         let mut collected = Collected::new(2);
         assert_eq!([1, 3, 2].map(|event| collected.keep(EventId(event), part(event as u32))), [0, 0, 1]);
         assert_eq!((collected.take(EventId(1)), collected.take(EventId(3))), (Some(part(1)), None));

@@ -25,7 +25,7 @@ use base::event_map::EventMap;
 use base::histogram::Histogram;
 use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
-use books::{Granted, Open, Outgoing, Pressure, Sfi, State, Supervisor};
+use books::{BuildState, Granted, Open, Outgoing, Pressure, Sfi, Supervisor};
 use closed::Closed;
 use orphans::Orphans;
 use recovery::{Recovery, Returning};
@@ -140,9 +140,10 @@ impl Dfm {
         let complete = missing == 0;
         match self.open.get_mut(event) {
             Some(open)
-                if open.attempt == attempt && matches!(open.state, State::Building { sfi: at, .. } if at == sfi) =>
+                if open.attempt == attempt
+                    && matches!(open.state, BuildState::Building { sfi: at, .. } if at == sfi) =>
             {
-                if let State::Building { since, .. } = open.state {
+                if let BuildState::Building { since, .. } = open.state {
                     self.latency_ns.record(now.since(since).as_nanos() as u64);
                 }
                 if let Some(group) = self.outgoing.grants.add(from, Attempt { event, attempt }, 1) {
@@ -162,7 +163,7 @@ impl Dfm {
     /// The event is this builder's.
     fn grant(&mut self, now: Time, event: EventId, sfi: usize, complete: bool, out: &mut Outbox) {
         let open = self.open.get_mut(event).expect("an open event is granted");
-        open.state = State::Granted { sfi };
+        open.state = BuildState::Granted { sfi };
         let granted = Granted { sfi: sfi as u16, complete, grounds: open.event.grounds };
         open.granted = Some(granted);
         self.count_built(sfi, complete);
@@ -177,7 +178,8 @@ impl Dfm {
     fn forget_built(&mut self) {
         let open = &self.open;
         let waits = |event: EventId, attempt: u16| {
-            open.get(event).is_some_and(|open| open.attempt == attempt && matches!(open.state, State::Building { .. }))
+            open.get(event)
+                .is_some_and(|open| open.attempt == attempt && matches!(open.state, BuildState::Building { .. }))
         };
         while self.assigning.timeouts.front().is_some_and(|(_, event, attempt)| !waits(*event, *attempt)) {
             self.assigning.timeouts.pop_front();
@@ -528,7 +530,7 @@ impl Component for Dfm {
     fn check(&self) {
         let c = &self.counters;
         let built = c.built_complete + c.built_incomplete;
-        let granted = self.open.values().filter(|open| matches!(open.state, State::Granted { .. })).count();
+        let granted = self.open.values().filter(|open| matches!(open.state, BuildState::Granted { .. })).count();
         let unbuilt = (self.open.len() - granted) as u64;
         assert_eq!(c.taken_accepted, built + c.not_built + unbuilt, "every accepted event open, built or given up");
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;

@@ -13,7 +13,7 @@ use core::time::Duration;
 
 use crate::building::ahead::Pushed;
 use crate::building::asked::Asked;
-use crate::building::collected::{Collected, Part};
+use crate::building::collected::{Collected, EventData};
 use crate::building::held::{Building, Efd, Phase, Timeout};
 use crate::building::pushed::Intake;
 use crate::component::{Component, Input, Note, Outbox, PeerState};
@@ -270,7 +270,7 @@ impl Sfi {
         }
         (held.event, held.attempt, held.has_result) = (event, attempt, has_result);
         (held.oldest_unfinished, held.phase) = (oldest, Phase::Collecting);
-        if let Some(Part { robs, bulk }) = collected {
+        if let Some(EventData { robs, bulk }) = collected {
             held.len_bytes = bulk.len();
             held.collected = robs;
             held.parts.push(bulk);
@@ -316,7 +316,7 @@ impl Sfi {
     }
 
     /// What level 2 has collected of an event.
-    fn collected(&mut self, event: EventId, oldest: EventId) -> Option<Part> {
+    fn collected(&mut self, event: EventId, oldest: EventId) -> Option<EventData> {
         let most = self.parameters.event_bytes_max;
         let found = self.collected.take(event);
         self.counters.collected_dropped += self.collected.drop_older_than(oldest);
@@ -327,7 +327,7 @@ impl Sfi {
         used
     }
 
-    fn on_collected(&mut self, event: EventId, part: Part) {
+    fn on_collected(&mut self, event: EventId, part: EventData) {
         let is_late = self.events.contains(event) || self.ending.is_draining();
         self.counters.collected_dropped += if is_late { 1 } else { self.collected.keep(event, part) };
     }
@@ -786,7 +786,7 @@ impl Component for Sfi {
                     self.on_replies(now, from, pushed, replies, bulk, out);
                 }
                 Message::Build { events, oldest_unfinished } => self.on_build(now, &events, oldest_unfinished, out),
-                Message::Collected { event, robs, bulk } => self.on_collected(event, Part { robs, bulk }),
+                Message::Collected { event, robs, bulk } => self.on_collected(event, EventData { robs, bulk }),
                 Message::Granted(attempts) => attempts.iter().for_each(|&attempt| self.on_granted(now, attempt, out)),
                 Message::Revoked(attempts) => attempts.iter().for_each(|&attempt| self.on_revoked(now, attempt, out)),
                 Message::Pull(count) => self.on_pull(now, from, count, out),

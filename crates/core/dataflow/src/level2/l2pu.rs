@@ -72,14 +72,14 @@ struct Assigned {
 struct Worker {
     assigned: Assigned,
     step: u32,
-    state: State,
+    state: Deciding,
     /// Some of the data that it has asked for are missing or damaged: then its decision to reject is none.
     lacks_data: bool,
     /// For the builder: ROBs, none twice, and their fragments.
     collected: (Vec<u32>, Vec<Bulk>),
 }
 
-enum State {
+enum Deciding {
     /// The driver runs a step.
     Steering(Ticket),
     /// Data of the next step are on their way.
@@ -164,7 +164,7 @@ impl L2pu {
             };
             let worker = self.idle.pop().expect("a worker is idle");
             self.by_event.insert(place, (event, worker));
-            let state = State::Steering(Ticket(0));
+            let state = Deciding::Steering(Ticket(0));
             self.workers[worker] =
                 Some(Worker { assigned, step: 0, state, lacks_data: false, collected: Default::default() });
             self.steer(worker, Vec::new(), 0, out);
@@ -180,7 +180,7 @@ impl L2pu {
         self.next_request = self.next_request.wrapping_add(1);
         let ticket = Ticket(u64::from(self.next_request) << 32 | index as u64);
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        worker.state = State::Steering(ticket);
+        worker.state = Deciding::Steering(ticket);
         self.counters.steps += 1;
         let Assigned { event, ref rois, .. } = worker.assigned;
         let (step, rois) = (worker.step, rois.clone());
@@ -190,7 +190,7 @@ impl L2pu {
 
     fn on_steered(&mut self, now: Time, ticket: Ticket, steered: Steered, out: &mut Outbox) {
         let index = (ticket.0 & 0xffff_ffff) as usize;
-        let current = |worker: &Worker| matches!(worker.state, State::Steering(t) if t == ticket);
+        let current = |worker: &Worker| matches!(worker.state, Deciding::Steering(t) if t == ticket);
         if !self.workers.get(index).and_then(Option::as_ref).is_some_and(current) {
             return;
         }
@@ -218,7 +218,7 @@ impl L2pu {
         self.next_request = self.next_request.wrapping_add(1);
         let request = self.next_request;
         let collection = Collection { request, tries: 0, waiting, data: Vec::new(), missing: unknown };
-        self.workers[index].as_mut().expect("a worker with an event").state = State::Collecting(collection);
+        self.workers[index].as_mut().expect("a worker with an event").state = Deciding::Collecting(collection);
         self.ask(now, index, out);
     }
 
@@ -236,7 +236,7 @@ impl L2pu {
     /// Asks all ROSs that have not answered.
     fn ask(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        let State::Collecting(collection) = &mut worker.state else {
+        let Deciding::Collecting(collection) = &mut worker.state else {
             return;
         };
         if !self.gone.is_empty() {
@@ -263,7 +263,7 @@ impl L2pu {
         let collection = self.worker_with(event).and_then(|index| {
             let worker = self.workers[index].as_mut()?;
             match &mut worker.state {
-                State::Collecting(collection) if collection.request == request => {
+                Deciding::Collecting(collection) if collection.request == request => {
                     Some((index, collection, &mut worker.collected))
                 }
                 _ => None,
@@ -295,7 +295,7 @@ impl L2pu {
     /// Runs the next step once nothing is waited for.
     fn finish_collection(&mut self, index: usize, out: &mut Outbox) {
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        let State::Collecting(collection) = &mut worker.state else {
+        let Deciding::Collecting(collection) = &mut worker.state else {
             return;
         };
         if collection.waiting.is_empty() {
@@ -312,7 +312,7 @@ impl L2pu {
     fn forget_collected(&mut self) {
         let workers = &self.workers;
         let waits = |index: usize, request: u32| match &workers[index] {
-            Some(Worker { state: State::Collecting(collection), .. }) => {
+            Some(Worker { state: Deciding::Collecting(collection), .. }) => {
                 collection.request == request && !collection.waiting.is_empty()
             }
             _ => false,
@@ -330,7 +330,7 @@ impl L2pu {
             return;
         };
         match &mut worker.state {
-            State::Collecting(collection) if collection.request == request => {
+            Deciding::Collecting(collection) if collection.request == request => {
                 if collection.tries < self.parameters.retries {
                     collection.tries += 1;
                     self.counters.reasks += by_ros(&collection.waiting).count() as u64;
@@ -356,14 +356,14 @@ impl L2pu {
             return self.decide(index, true, true, out);
         }
         out.send(pros, Message::L2Result { event: event.event, bulk: result.clone() });
-        self.workers[index].as_mut().expect("a worker with an event").state = State::Accepted(result);
+        self.workers[index].as_mut().expect("a worker with an event").state = Deciding::Accepted(result);
     }
 
     fn on_result_taken(&mut self, event: EventId, out: &mut Outbox) {
         let Some(index) = self.worker_with(event) else {
             return;
         };
-        if self.workers[index].as_ref().is_some_and(|worker| matches!(worker.state, State::Accepted(_))) {
+        if self.workers[index].as_ref().is_some_and(|worker| matches!(worker.state, Deciding::Accepted(_))) {
             self.decide(index, true, true, out);
         }
     }
@@ -429,7 +429,7 @@ impl L2pu {
             let its = self.workers[index].as_mut().filter(|worker| worker.assigned.from == l2sv);
             let Some(worker) = its else { continue };
             worker.assigned.is_void = true;
-            if matches!(worker.state, State::Accepted(_)) {
+            if matches!(worker.state, Deciding::Accepted(_)) {
                 self.decide(index, true, false, out);
             }
         }
@@ -439,7 +439,7 @@ impl L2pu {
     fn settle_results(&mut self, out: &mut Outbox) {
         for index in 0..self.workers.len() {
             let Some(worker) = &self.workers[index] else { continue };
-            let State::Accepted(result) = &worker.state else {
+            let Deciding::Accepted(result) = &worker.state else {
                 continue;
             };
             match self.parameters.pros.filter(|_| self.pros_up) {
@@ -455,7 +455,7 @@ impl L2pu {
     /// Asks a ROS, once it is in reach or has a new life, for what it owes. That does not count as another try.
     fn ask_anew(&mut self, now: Time, ros: NodeId, out: &mut Outbox) {
         for (index, worker) in self.workers.iter().enumerate() {
-            let Some(Worker { assigned, state: State::Collecting(collection), .. }) = worker else { continue };
+            let Some(Worker { assigned, state: Deciding::Collecting(collection), .. }) = worker else { continue };
             let Some(its) = by_ros(&collection.waiting).find(|its| its[0].0 == ros) else { continue };
             self.counters.roi_requests += 1;
             out.send(ros, collection.request_to(assigned.event.event, its));
@@ -467,7 +467,7 @@ impl L2pu {
     /// A ROS that will not return: its ROBs are missing.
     fn give_up_on(&mut self, ros: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
-            let Some(Worker { state: State::Collecting(collection), .. }) = self.workers[index].as_mut() else {
+            let Some(Worker { state: Deciding::Collecting(collection), .. }) = self.workers[index].as_mut() else {
                 continue;
             };
             collection.give_up(|node| node == ros);

@@ -65,13 +65,13 @@ struct Asked {
     cpu_us_per_request: f64,
     /// The same of the server of the reference.
     reference_cpu_us_per_request: f64,
-    roi: Kind,
-    building: Kind,
+    roi: RequestFigures,
+    building: RequestFigures,
 }
 
 /// One kind of request.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Kind {
+struct RequestFigures {
     requests_per_s: f64,
     /// Requests sent again, and those that were never answered fully.
     repeated: f64,
@@ -168,7 +168,7 @@ fn run(parameters: &Parameters) -> Result<(Figures, Asked), BenchError> {
     let ros = RosCounters::total(of(Role::Ros));
     let (l2pu, sfi) = (L2puCounters::total(of(Role::L2pu)), SfiCounters::total(of(Role::Sfi)));
     let taken = (ros.roi_requests + ros.event_requests) as f64;
-    let kind = |taken_in: u64, [repeated, unanswered]: [u64; 2], role| Kind {
+    let kind = |taken_in: u64, [repeated, unanswered]: [u64; 2], role| RequestFigures {
         requests_per_s: taken_in as f64 / seconds,
         repeated: repeated as f64,
         unanswered: unanswered as f64,
@@ -267,13 +267,13 @@ impl Asked {
             ros_cpu_us_per_request: middle(|asked| asked.ros_cpu_us_per_request),
             cpu_us_per_request: middle(|asked| asked.cpu_us_per_request),
             reference_cpu_us_per_request: middle(|asked| asked.reference_cpu_us_per_request),
-            roi: Kind::median(&of.iter().map(|asked| asked.roi).collect::<Vec<_>>()),
-            building: Kind::median(&of.iter().map(|asked| asked.building).collect::<Vec<_>>()),
+            roi: RequestFigures::median(&of.iter().map(|asked| asked.roi).collect::<Vec<_>>()),
+            building: RequestFigures::median(&of.iter().map(|asked| asked.building).collect::<Vec<_>>()),
         }
     }
 }
 
-impl Kind {
+impl RequestFigures {
     fn median(of: &[Self]) -> Self {
         let middle = |value: fn(&Self) -> f64| median(of.iter().map(value));
         Self {

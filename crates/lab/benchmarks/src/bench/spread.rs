@@ -53,7 +53,7 @@ struct Memory {
     /// Sources, in the order in which they are visited.
     order: Vec<u32>,
     /// By event: what the builder has.
-    built: Vec<Vec<Part>>,
+    built: Vec<Vec<SliceEntry>>,
 }
 
 /// As long as the header of a page.
@@ -65,7 +65,7 @@ struct Handle {
 }
 
 /// As long as a slice in a list of bulk.
-struct Part {
+struct SliceEntry {
     handle: usize,
     _start: usize,
     _len_bytes: usize,
@@ -126,7 +126,7 @@ impl Memory {
             let words = fragment[..HEADER_BYTES].as_chunks().0.iter().chain(fragment[len_bytes - 4..].as_chunks().0);
             let sound = words.fold(true, |sound, word| sound & (u32::from_le_bytes(*word) == source ^ round));
             assert!(sound, "a fragment is as it was written");
-            event.push(Part { handle: page, _start: page, _len_bytes: len_bytes, _kind: 0 });
+            event.push(SliceEntry { handle: page, _start: page, _len_bytes: len_bytes, _kind: 0 });
         }
     }
 }

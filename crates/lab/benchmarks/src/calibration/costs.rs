@@ -25,7 +25,7 @@ pub(crate) struct Costs {
     /// How far cores were from each other.
     course: Course,
     /// What was made to agree with live runs of processes.
-    closed: Vec<(Way, Part)>,
+    closed: Vec<(Way, CoreCount)>,
     /// How well it does.
     closings: Vec<Closing>,
     driver: Vec<(&'static str, f64)>,
@@ -45,7 +45,7 @@ pub(crate) enum Way {
 
 /// What live runs of processes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CoreCount {
     /// What is paid where all are on one core.
     OneCore,
     /// What is paid more where they are on two.
@@ -65,7 +65,7 @@ enum Knob {
     Carrying,
 }
 
-impl Part {
+impl CoreCount {
     fn knobs(self, way: Way) -> &'static [Knob] {
         match (way, self) {
             (Way::Tcp, Self::OneCore) => &[Knob::Near],
@@ -243,7 +243,7 @@ impl Costs {
     }
 
     /// With what is left between simulations and live runs.
-    fn with_closings(mut self, of: Option<(Way, Part)>, live: &[Apart]) -> Self {
+    fn with_closings(mut self, of: Option<(Way, CoreCount)>, live: &[Apart]) -> Self {
         let layout = if of.is_some() { Layout::Processes } else { Layout::Process };
         for Apart { partition, events_per_s } in live {
             let simulated_per_s = self.simulated(partition, layout).unwrap_or(0.0);
@@ -259,7 +259,7 @@ impl Costs {
     /// has to wait for another one on its core, and what its caches then have lost, is not metered. First all that is paid on
     /// one core, by runs on one core; then, by runs on two, what is paid more because there are two. Of shared memory and
     /// datagrams it is what carrying costs that is changed.
-    pub(super) fn closed_apart(mut self, way: Way, part: Part, apart: &[Apart]) -> Self {
+    pub(super) fn closed_apart(mut self, way: Way, part: CoreCount, apart: &[Apart]) -> Self {
         if apart.len() <= part.knobs(way).len() {
             // Any of them could be met.
             return self;
@@ -275,7 +275,7 @@ impl Costs {
     }
 
     /// With what each knob turns so many times as large.
-    fn times_apart(&self, way: Way, part: Part, factors: &[f64]) -> Self {
+    fn times_apart(&self, way: Way, part: CoreCount, factors: &[f64]) -> Self {
         let knobs = part.knobs(way);
         let times = |costs: &[(&'static str, f64)]| {
             let of = |key: &str| {
@@ -317,7 +317,7 @@ impl Costs {
 
     /// Whether costs of processes that are connected in this way were made to agree with live runs.
     pub(crate) fn is_closed(&self, way: Way) -> bool {
-        let needed = [(way, Part::TwoCores), (Way::Tcp, Part::TwoCores), (Way::Tcp, Part::OneCore)];
+        let needed = [(way, CoreCount::TwoCores), (Way::Tcp, CoreCount::TwoCores), (Way::Tcp, CoreCount::OneCore)];
         needed.iter().all(|part| self.closed.contains(part))
     }
 

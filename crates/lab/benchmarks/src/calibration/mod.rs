@@ -27,7 +27,7 @@ use base::ids::Role;
 use configuration::{ConfigurationError, Interval, Partition};
 use dataflow::work_kind::WorkKind;
 
-use self::costs::{Apart, Part};
+use self::costs::{Apart, CoreCount};
 pub(crate) use self::costs::{Costs, Way};
 pub(crate) use self::distance::{is_same_course, line_ns};
 use self::fit::{Fit, Terms, fit, least_squares};
@@ -125,7 +125,7 @@ pub(crate) struct Calibration {
     within: Vec<Shape>,
     recording: Vec<Shape>,
     between: Vec<(Way, Vec<Shape>)>,
-    processes: Vec<((Way, Part), Vec<Shape>)>,
+    processes: Vec<((Way, CoreCount), Vec<Shape>)>,
     metered: Metered,
     machines: Vec<Machine>,
     alone: Vec<Alone>,
@@ -145,7 +145,7 @@ struct Alone {
 
 /// A run with a process for each application.
 struct ApartRun {
-    of: (Way, Part),
+    of: (Way, CoreCount),
     shape: usize,
     /// How far its cores were from each other; none if they were moved meanwhile.
     line_ns: Option<f64>,
@@ -155,7 +155,7 @@ struct ApartRun {
 impl ApartRun {
     /// Whether it tells what costs of this course are: on one core all do.
     fn is_of(&self, course: &Course) -> bool {
-        self.of.1 == Part::OneCore || self.line_ns.is_some_and(|ns| course.contains(&ns))
+        self.of.1 == CoreCount::OneCore || self.line_ns.is_some_and(|ns| course.contains(&ns))
     }
 }
 
@@ -182,10 +182,10 @@ impl Calibration {
         let recording = shapes::recording(each_ms / 2, scratch.path())?;
         let between = Way::ALL.map(|way| Ok((way, shapes::between(way, each_ms.div_ceil(2))?)));
         let parts = [
-            (Way::Tcp, Part::OneCore),
-            (Way::Tcp, Part::TwoCores),
-            (Way::SharedMemory, Part::TwoCores),
-            (Way::Datagrams, Part::TwoCores),
+            (Way::Tcp, CoreCount::OneCore),
+            (Way::Tcp, CoreCount::TwoCores),
+            (Way::SharedMemory, CoreCount::TwoCores),
+            (Way::Datagrams, CoreCount::TwoCores),
         ];
         let processes = parts.map(|(way, part)| Ok(((way, part), shapes::apart(way, part, each_ms)?)));
         Ok(Self {
@@ -236,7 +236,7 @@ impl Calibration {
                 let line_ns = is_same_course(before_ns, after_ns).then_some((before_ns + after_ns) / 2.0);
                 before_ns = after_ns;
                 // Where the kernel does not say, all runs count: a prediction of these costs is not judged there.
-                let share = if of.1 == Part::OneCore { Some(conducted.cores_used) } else { conducted.left_to_us };
+                let share = if of.1 == CoreCount::OneCore { Some(conducted.cores_used) } else { conducted.left_to_us };
                 let is_long = run_as.partition.run.duration.is_some_and(|duration| duration >= APART_MIN);
                 if is_long && share.is_none_or(|share| share >= SHARE_APART_MIN) {
                     let events_per_s = conducted.account.level1 as f64 / conducted.duration.as_secs_f64();
@@ -288,7 +288,7 @@ impl Calibration {
     }
 
     /// How fast runs of shapes were in a course.
-    fn apart(&self, of: (Way, Part), shapes: &[Shape], course: &Course) -> Vec<Apart> {
+    fn apart(&self, of: (Way, CoreCount), shapes: &[Shape], course: &Course) -> Vec<Apart> {
         let of_shape = |(index, shape): (usize, &Shape)| {
             let runs = self.apart.iter().filter(|run| (run.of, run.shape) == (of, index) && run.is_of(course));
             let events_per_s = Spread::of(runs.map(|run| run.events_per_s))?;
@@ -447,8 +447,8 @@ mod tests {
     fn runs_on_two_cores_tell_of_their_own_course() {
         let run = |part, line_ns| ApartRun { of: (Way::Tcp, part), shape: 0, line_ns, events_per_s: 1.0 };
         let is_of = |part, line_ns| run(part, line_ns).is_of(&(50.0..=100.0));
-        assert!(is_of(Part::TwoCores, Some(70.0)) && is_of(Part::OneCore, None));
-        assert!(!is_of(Part::TwoCores, Some(400.0)) && !is_of(Part::TwoCores, None));
+        assert!(is_of(CoreCount::TwoCores, Some(70.0)) && is_of(CoreCount::OneCore, None));
+        assert!(!is_of(CoreCount::TwoCores, Some(400.0)) && !is_of(CoreCount::TwoCores, None));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use base::ids::Role;
 use configuration::{ConfigurationError, Partition};
 use transport::scheduler::allowed_cpus;
 
-use super::costs::{Part, Way};
+use super::costs::{CoreCount, Way};
 
 /// A run whose driver is metered.
 pub(super) struct Shape {
@@ -53,13 +53,13 @@ pub(super) fn between(way: Way, milliseconds: u64) -> Result<Vec<Shape>, Configu
 }
 
 /// Runs with a process for each application, which no meter sees.
-pub(super) fn apart(way: Way, part: Part, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
+pub(super) fn apart(way: Way, part: CoreCount, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
     // Few and many sources, each with small and with large fragments: messages and bytes are told apart by them.
     let runs = [(3, 2_000), (6, 500), (2, 4_000), (5, 700), (3, 500), (6, 2_000)];
-    let runs = if part == Part::TwoCores { &runs[..] } else { &runs[..2] };
+    let runs = if part == CoreCount::TwoCores { &runs[..] } else { &runs[..2] };
     let allowed = allowed_cpus();
     let cores = match (part, &allowed[..]) {
-        (Part::OneCore, [one, ..]) => vec![*one; 2],
+        (CoreCount::OneCore, [one, ..]) => vec![*one; 2],
         _ => allowed,
     };
     let text = |ros, bytes| building_text(milliseconds, ros, 1, bytes, 1) + way.text() + &bound_to(&cores);

@@ -110,7 +110,7 @@ struct Process {
     core: u32,
     components: u32,
     connections: u32,
-    state: State,
+    state: ThreadState,
     /// Goes up with each change of state.
     changes: u64,
     inbox: VecDeque<Coming>,
@@ -127,7 +127,7 @@ struct Process {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ThreadState {
     Asleep,
     Waking,
     /// Waits for a core.
@@ -233,7 +233,7 @@ impl Drivers {
         let this = &self.processes[process];
         let is_here = |other: &&Process| other.host == this.host && other.core == core;
         let looking =
-            self.processes.iter().filter(is_here).filter(|other| other.state == State::Yielding).count() as u32;
+            self.processes.iter().filter(is_here).filter(|other| other.state == ThreadState::Yielding).count() as u32;
         let waiting =
             self.hosts[this.host].ready.iter().filter(|other| is_here(&&self.processes[**other])).count() as u32;
         let own = u32::from(this.looks);
@@ -241,7 +241,7 @@ impl Drivers {
         (self.driver.look(this) * (looking + own) + switches) / (waiting + 2)
     }
 
-    fn change(&mut self, process: usize, state: State) -> u64 {
+    fn change(&mut self, process: usize, state: ThreadState) -> u64 {
         let process = &mut self.processes[process];
         process.state = state;
         process.changes += 1;
@@ -257,7 +257,7 @@ impl Process {
             core: 0,
             components,
             connections,
-            state: State::Asleep,
+            state: ThreadState::Asleep,
             changes: 0,
             inbox: VecDeque::new(),
             local: Turns::new(),
@@ -346,22 +346,22 @@ impl World {
         let drivers = self.drivers();
         let wake = drivers.driver.wake;
         match drivers.processes[process].state {
-            State::Asleep => {
-                drivers.change(process, State::Waking);
+            ThreadState::Asleep => {
+                drivers.change(process, ThreadState::Waking);
                 drivers.processes[process].slept = true;
                 self.schedule(now + wake, What::Turn(Turn::Wakes(process)));
             }
-            State::Spinning => {
+            ThreadState::Spinning => {
                 drivers.busy += now.since(drivers.processes[process].spins_since);
-                drivers.change(process, State::Running);
+                drivers.change(process, ThreadState::Running);
                 self.schedule(now, What::Turn(Turn::Begins(process)));
             }
-            State::Yielding => {
-                drivers.change(process, State::Waking);
+            ThreadState::Yielding => {
+                drivers.change(process, ThreadState::Waking);
                 drivers.processes[process].looks = drivers.has_free_core(process);
                 self.schedule(now, What::Turn(Turn::Wakes(process)));
             }
-            State::Waking | State::Ready | State::Running => {}
+            ThreadState::Waking | ThreadState::Ready | ThreadState::Running => {}
         }
     }
 
@@ -369,7 +369,7 @@ impl World {
         match turn {
             Turn::Wakes(process) => {
                 let drivers = self.drivers();
-                drivers.change(process, State::Ready);
+                drivers.change(process, ThreadState::Ready);
                 let host = drivers.processes[process].host;
                 drivers.hosts[host].ready.push_back(process);
                 self.give_core(host);
@@ -379,7 +379,7 @@ impl World {
             Turn::Yielded(process, change) => {
                 let drivers = self.drivers();
                 if drivers.processes[process].changes == change {
-                    drivers.change(process, State::Asleep);
+                    drivers.change(process, ThreadState::Asleep);
                 }
             }
         }
@@ -392,7 +392,7 @@ impl World {
         let Driver { switch, sleep, .. } = drivers.driver;
         let Some((process, core)) = drivers.next_ready(host) else { return };
         let in_vain = drivers.looks_in_vain(process, core);
-        drivers.change(process, State::Running);
+        drivers.change(process, ThreadState::Running);
         let next = &mut drivers.processes[process];
         next.core = core;
         next.on_core_since = now + in_vain;
@@ -414,7 +414,7 @@ impl World {
             if now.since(this.on_core_since) < slice || !drivers.is_wanted(host, core) {
                 return self.pass(process);
             }
-            drivers.change(process, State::Ready);
+            drivers.change(process, ThreadState::Ready);
             drivers.hosts[host].ready.push_back(process);
             drivers.hosts[host].free.push(core);
             return self.give_core(host);
@@ -423,7 +423,7 @@ impl World {
             return self.release_core(process);
         }
         this.spins_since = now;
-        drivers.change(process, State::Spinning);
+        drivers.change(process, ThreadState::Spinning);
     }
 
     fn release_core(&mut self, process: usize) {
@@ -431,7 +431,7 @@ impl World {
         let drivers = self.drivers();
         let yields = drivers.driver.yields;
         let host = drivers.processes[process].host;
-        let change = drivers.change(process, State::Yielding);
+        let change = drivers.change(process, ThreadState::Yielding);
         let core = drivers.processes[process].core;
         drivers.hosts[host].free.push(core);
         self.schedule(now + yields, What::Turn(Turn::Yielded(process, change)));
@@ -671,13 +671,13 @@ mod tests {
         drivers.processes[0].looks = true;
         assert_eq!(drivers.looks_in_vain(0, 0), look / 2, "it is alone on its core");
         for other in [1, 2] {
-            drivers.change(other, State::Yielding);
+            drivers.change(other, ThreadState::Yielding);
         }
         assert_eq!(drivers.looks_in_vain(0, 0), (look + switch) * 3 / 2);
         assert_eq!(drivers.looks_in_vain(0, 1), look / 2, "they have another core");
         drivers.processes[0].looks = false;
         assert_eq!(drivers.looks_in_vain(0, 0), look + switch, "another one had the core");
-        drivers.change(2, State::Ready);
+        drivers.change(2, ThreadState::Ready);
         drivers.hosts[0].ready.push_back(2);
         assert_eq!(drivers.looks_in_vain(0, 0), (look + switch) / 3, "they look between those that have work");
     }

@@ -15,7 +15,7 @@ use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use membership::challenge::{Challenge, Member, Prover};
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
-use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
+use membership::passage::{Driver, LinkId, Medium, Passage, Recipient, Strand, Way};
 use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters, RunToJoin};
 use membership::run_secret::RunSecret;
 
@@ -67,7 +67,7 @@ pub(super) struct Joining {
 /// One end of a connection; that of a number and that of the next one belong together.
 struct ConnectionEnd {
     owner: Owner,
-    state: State,
+    state: ProofState,
     /// What it says first, once it is accepted.
     first: Option<(Envelope, Message)>,
     /// When what was sent last from here arrives.
@@ -81,7 +81,7 @@ enum Owner {
     Impostor(Impostor, Incarnation),
 }
 
-enum State {
+enum ProofState {
     Unproven(Challenge),
     Proven(Passage),
     Closed,
@@ -239,14 +239,15 @@ impl RegistrarDriver for Hands<'_> {
 }
 
 impl ParticipantDriver for Hands<'_> {
-    fn connect(&mut self, to: Member, _: &str, _: Part) -> Result<LinkId, String> {
+    fn connect(&mut self, to: Member, _: &str, _: Strand) -> Result<LinkId, String> {
         Ok(self.world.connect(self.here, to))
     }
 
     fn take_place(&mut self, _: Welcome, control: LinkId) -> Result<Place, String> {
         let Owner::Application((here, life)) = self.here else { unreachable!("an application takes its place") };
         let setup = &self.world.setup;
-        let ties = |node| Ties { parts: vec![Part { kind: Kind::Tcp, port: None }], returns: setup.returns(node) };
+        let ties =
+            |node| Ties { strands: vec![Strand { medium: Medium::Tcp, port: None }], returns: setup.returns(node) };
         let others = self.world.slots.iter().map(|slot| slot.app.node).filter(|node| *node != here);
         let peers = others.map(|node| (node, ties(node))).collect();
         self.world.open(control);
@@ -259,8 +260,8 @@ impl ParticipantDriver for Hands<'_> {
         unreachable!("a world has one run");
     }
 
-    fn kind(&self, _: LinkId) -> Option<Kind> {
-        Some(Kind::Tcp)
+    fn medium(&self, _: LinkId) -> Option<Medium> {
+        Some(Medium::Tcp)
     }
 }
 
@@ -534,10 +535,10 @@ impl World {
         let there = if to.0 == RUN_CONTROL { Owner::Control } else { Owner::Application(to) };
         let nonces = [self.joining().nonce(), self.joining().nonce()];
         let link = LinkId(self.joining().ends.len());
-        let made = State::Unproven(Challenge::of_connected(to, nonces[0]));
+        let made = ProofState::Unproven(Challenge::of_connected(to, nonces[0]));
         let prover = self.prover(there);
         let (challenge, (envelope, message)) = Challenge::of_accepted(&prover, nonces[1]);
-        let accepted = if accepts { State::Unproven(challenge) } else { State::Closed };
+        let accepted = if accepts { ProofState::Unproven(challenge) } else { ProofState::Closed };
         for (owner, state, first) in [(from, made, None), (there, accepted, Some((envelope, message)))] {
             self.joining().ends.push(ConnectionEnd { owner, state, first, last: Time::ZERO });
         }
@@ -578,7 +579,7 @@ impl World {
     }
 
     fn say(&mut self, link: LinkId, envelope: Envelope, message: Message) {
-        if matches!(self.joining().ends[link.0].state, State::Closed) {
+        if matches!(self.joining().ends[link.0].state, ProofState::Closed) {
             return;
         }
         let at = self.arrival_over(link);
@@ -607,17 +608,17 @@ impl World {
         {
             self.violates(format!("{impostor:?} was let in without the secret"));
         }
-        if let State::Proven(passage) = &mut self.joining().ends[link.0].state {
+        if let ProofState::Proven(passage) = &mut self.joining().ends[link.0].state {
             passage.open();
         }
     }
 
     /// Ends a connection; the other end sees that when all that was said before has come, or a while later.
     fn close(&mut self, link: LinkId) {
-        if matches!(self.joining().ends[link.0].state, State::Closed) {
+        if matches!(self.joining().ends[link.0].state, ProofState::Closed) {
             return;
         }
-        self.joining().ends[link.0].state = State::Closed;
+        self.joining().ends[link.0].state = ProofState::Closed;
         let at = self.arrival_over(link);
         let joining = self.joining();
         let later = joining.joins.notice_max.mul_f64(joining.random.unit());
@@ -625,10 +626,10 @@ impl World {
     }
 
     fn lose_connection(&mut self, link: LinkId) {
-        if matches!(self.joining().ends[link.0].state, State::Closed) {
+        if matches!(self.joining().ends[link.0].state, ProofState::Closed) {
             return;
         }
-        self.joining().ends[link.0].state = State::Closed;
+        self.joining().ends[link.0].state = ProofState::Closed;
         self.tell_of_loss(link, "closed by the peer");
     }
 
@@ -651,14 +652,14 @@ impl World {
         }
         let prover = self.prover(owner);
         match &mut self.joining().ends[link.0].state {
-            State::Closed => {}
-            State::Unproven(_) if matches!(owner, Owner::Impostor(impostor, _) if impostor.skips_proof) => {
+            ProofState::Closed => {}
+            ProofState::Unproven(_) if matches!(owner, Owner::Impostor(impostor, _) if impostor.skips_proof) => {
                 self.pretend(link, owner);
             }
-            State::Unproven(challenge) => match challenge.on_message(&prover, &envelope, &message) {
+            ProofState::Unproven(challenge) => match challenge.on_message(&prover, &envelope, &message) {
                 Ok(step) => {
                     if let Some(proven) = step.proven {
-                        self.joining().ends[link.0].state = State::Proven(Passage::new(proven.peer));
+                        self.joining().ends[link.0].state = ProofState::Proven(Passage::new(proven.peer));
                     }
                     step.say.into_iter().for_each(|(envelope, message)| self.say(link, envelope, message));
                     if step.proven.is_some() {
@@ -667,12 +668,12 @@ impl World {
                 }
                 Err(_) if self.setup.planted == Some(Planted::UncheckedChallenge) => {
                     let peer = self.joining().peer(link);
-                    self.joining().ends[link.0].state = State::Proven(Passage::new(peer));
+                    self.joining().ends[link.0].state = ProofState::Proven(Passage::new(peer));
                     self.hear(link, envelope, message);
                 }
                 Err(_) => self.turn_away(link),
             },
-            State::Proven(passage) => match passage.recipient(&envelope, &message) {
+            ProofState::Proven(passage) => match passage.recipient(&envelope, &message) {
                 Recipient::Nobody => self.turn_away(link),
                 Recipient::Component => {
                     Hands { world: self, here: owner, asked: Vec::new() }.deliver(envelope, message);

@@ -311,7 +311,7 @@ const FIRST_POLL: &str = "poll accept";
 #[cfg(test)]
 pub(super) mod tests {
     use stamps::recorder::Source;
-    use stamps::{Kind, NOWHERE, Place, Stamp, Thread};
+    use stamps::{NOWHERE, Place, Stamp, StampKind, Thread};
 
     use super::*;
 
@@ -338,7 +338,7 @@ pub(super) mod tests {
             Self { now_ns: 0, trace, stamps: Vec::new() }
         }
 
-        fn stamp(&mut self, kind: Kind, name: &str, peer: Place, event: Option<u64>) {
+        fn stamp(&mut self, kind: StampKind, name: &str, peer: Place, event: Option<u64>) {
             let known = self.trace.sections.iter().position(|known| known == name);
             let section = known.unwrap_or_else(|| {
                 self.trace.sections.push(name.to_owned());
@@ -366,15 +366,15 @@ pub(super) mod tests {
             ns: u64,
             within: impl FnOnce(&mut Self),
         ) -> &mut Self {
-            self.stamp(Kind::Enter, name, peer, events.first().copied());
-            events.iter().skip(1).for_each(|event| self.stamp(Kind::Further, name, peer, Some(*event)));
+            self.stamp(StampKind::Enter, name, peer, events.first().copied());
+            events.iter().skip(1).for_each(|event| self.stamp(StampKind::Further, name, peer, Some(*event)));
             within(self);
-            self.wait(ns).stamp(Kind::Leave, name, NOWHERE, None);
+            self.wait(ns).stamp(StampKind::Leave, name, NOWHERE, None);
             self
         }
 
         pub(crate) fn sends(&mut self, name: &str, to: Place, event: u64) -> &mut Self {
-            self.stamp(Kind::Send, name, to, Some(event));
+            self.stamp(StampKind::Send, name, to, Some(event));
             self
         }
 

@@ -4,7 +4,7 @@ use super::Found;
 use super::latency::{Row, Source, Wait};
 use super::machine::Class;
 use super::semaphores::Cycle;
-use ::semaphores::Kind;
+use ::semaphores::Family;
 use partition::human::si;
 
 /// A processor board of the paper.
@@ -75,7 +75,7 @@ impl Found {
         self.speed.integer_hz / BOARDS[0].dhrystones_hz
     }
 
-    fn cycle(&self, kind: Kind, class: Class) -> &Cycle {
+    fn cycle(&self, kind: Family, class: Class) -> &Cycle {
         let cycle = self.cycles.iter().find(|cycle| (cycle.kind, cycle.class) == (kind, class));
         cycle.expect("each kind is measured in each class")
     }
@@ -101,7 +101,7 @@ fn of_processors(found: &Found) -> Conclusion {
 
 fn of_fairness(found: &Found, class: Class) -> Conclusion {
     let of_cycles = |place: usize| {
-        let ratios = Kind::ALL.map(|kind| {
+        let ratios = Family::ALL.map(|kind| {
             let [alone, ..] = found.cycle(kind, class).lock_unlock_us;
             found.cycle(kind, class).lock_unlock_us[place] / alone
         });
@@ -126,7 +126,7 @@ fn of_fairness(found: &Found, class: Class) -> Conclusion {
 
 fn of_semaphores(found: &Found) -> Conclusion {
     let of = |kind| 9.5 / found.cycle(kind, Class::Normal).lock_unlock_us[0];
-    let (system_v, futex) = (of(Kind::SystemV), of(Kind::Futex));
+    let (system_v, futex) = (of(Family::SystemV), of(Family::Futex));
     Conclusion {
         of_the_paper: "Semaphores do not gain as much as the processors (§2).",
         holds: Some(system_v < found.computing()),
@@ -140,7 +140,7 @@ fn of_semaphores(found: &Found) -> Conclusion {
 
 fn of_context_switches(found: &Found) -> Conclusion {
     const OF_THE_PAPER: &str = "The time of a context switch gains little from a faster processor (§2).";
-    let us = Kind::ALL.map(|kind| found.cycle(kind, Class::Normal).context_switch_us());
+    let us = Family::ALL.map(|kind| found.cycle(kind, Class::Normal).context_switch_us());
     let least = us.iter().copied().fold(f64::INFINITY, f64::min);
     if least <= 0.0 {
         let because =

@@ -18,7 +18,7 @@ use super::error::StudyError;
 use super::others::Others;
 use super::results;
 use crate::arguments::StudyArgs;
-use ::semaphores::Kind;
+use ::semaphores::Family;
 use acquisition::{Acquisition, SETTING_EVENT_BYTES, Setting, Size, Taken};
 use advice::Advice;
 use latency::{Row, Source, Wait};
@@ -106,7 +106,7 @@ fn of_single_parameters(
     let (mut cycles, mut latencies) = (Vec::new(), Vec::new());
     for class in machine.classes() {
         terminal::complain(&format!("semaphores and latencies, {class}"));
-        for kind in Kind::ALL {
+        for kind in Family::ALL {
             cycles.push(Cycle::measure(machine, kind, *class, each)?);
             goes_on()?;
         }

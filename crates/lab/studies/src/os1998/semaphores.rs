@@ -4,7 +4,7 @@ use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ::semaphores::{Kind, Semaphores};
+use ::semaphores::{Family, Semaphores};
 use rustix::fd::AsFd;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use transport::clock;
@@ -16,7 +16,7 @@ use crate::error::StudyError;
 /// Mean times of one kind of semaphore, in one class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
-    pub(super) kind: Kind,
+    pub(super) kind: Family,
     pub(super) class: Class,
     /// A lock and an unlock beside each load, in the order of [`Load::ALL`].
     pub(super) lock_unlock_us: [f64; 3],
@@ -25,7 +25,7 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    pub(super) fn measure(machine: &Machine, kind: Kind, class: Class, each: Duration) -> Result<Self, StudyError> {
+    pub(super) fn measure(machine: &Machine, kind: Family, class: Class, each: Duration) -> Result<Self, StudyError> {
         let seat = Seat::new(machine.here, class);
         let mut lock_unlock_us = [0.0; 3];
         for (us, load) in lock_unlock_us.iter_mut().zip(Load::ALL) {
@@ -41,7 +41,7 @@ impl Cycle {
 }
 
 /// Beside a load in the mean, over a time in which one of the same priority has many turns.
-fn lock_unlock_us_beside(seat: Seat, load: Load, kind: Kind, each: Duration) -> Result<f64, StudyError> {
+fn lock_unlock_us_beside(seat: Seat, load: Load, kind: Family, each: Duration) -> Result<f64, StudyError> {
     let (lasts, shares) = match load {
         Load::None => (each, SHARES),
         Load::SamePriority => (TURNS_OF_LOAD * each, 1),
@@ -52,7 +52,7 @@ fn lock_unlock_us_beside(seat: Seat, load: Load, kind: Kind, each: Duration) -> 
     Ok(beside(seat, load, || mean_us(lasts, shares, cycle))??)
 }
 
-fn ping_pong_us(core: usize, kind: Kind, class: Class, each: Duration) -> Result<f64, StudyError> {
+fn ping_pong_us(core: usize, kind: Family, class: Class, each: Duration) -> Result<f64, StudyError> {
     let semaphores = Semaphores::new(kind)?;
     let partner = Partner::start(&semaphores, kind, class, core).map_err(StudyError::Partner)?;
     let turn = || semaphores.unlock(0).and_then(|()| semaphores.lock(1));
@@ -85,7 +85,7 @@ fn mean_us<E>(lasts: Duration, shares: u32, mut cycle: impl FnMut() -> Result<()
 struct Partner(Child);
 
 impl Partner {
-    fn start(semaphores: &Semaphores, kind: Kind, class: Class, core: usize) -> io::Result<Self> {
+    fn start(semaphores: &Semaphores, kind: Family, class: Class, core: usize) -> io::Result<Self> {
         let memory = semaphores.as_fd().try_clone_to_owned()?;
         let part = StudyPart::Pong { kind: kind.into(), core, real_time: class == Class::RealTime };
         let mut command = Command::new(std::env::current_exe()?);
@@ -102,7 +102,7 @@ impl Drop for Partner {
 }
 
 /// The life of the other process: it takes its turns until it is ended.
-pub(crate) fn pong_main(kind: Kind, core: usize, real_time: bool) -> io::Result<()> {
+pub(crate) fn pong_main(kind: Family, core: usize, real_time: bool) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let memory = rustix::stdio::stdin().try_clone_to_owned()?;
     let semaphores = Semaphores::join(kind, memory).map_err(io::Error::other)?;

@@ -96,11 +96,11 @@ fn sources_are_told_from_other_words() {
 
 struct Paper {
     file: &'static str,
-    results: &'static [(Kind, f64)],
+    results: &'static [(Unit, f64)],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum Unit {
     Hertz,
     Bytes,
     Number,
@@ -172,14 +172,14 @@ fn keys_that_matter(defaults: &Value, not: &[&str]) -> Vec<String> {
 }
 
 /// A result that a value, or a part of it, is: the same within 0.2 %, or the time of one if it is a rate.
-fn result_in(value: &Value, results: &[(Kind, f64)]) -> Option<(Kind, f64)> {
+fn result_in(value: &Value, results: &[(Unit, f64)]) -> Option<(Unit, f64)> {
     let is = |kind, number: f64| {
-        let same = |result: &&(Kind, f64)| result.0 == kind && (number / result.1 - 1.0).abs() < 0.002;
+        let same = |result: &&(Unit, f64)| result.0 == kind && (number / result.1 - 1.0).abs() < 0.002;
         results.iter().find(same).copied()
     };
     match value {
-        Value::Integer(number) => is(Kind::Number, *number as f64),
-        Value::Float(number) => is(Kind::Number, *number),
+        Value::Integer(number) => is(Unit::Number, *number as f64),
+        Value::Float(number) => is(Unit::Number, *number),
         Value::Array(values) => values.iter().find_map(|value| result_in(value, results)),
         Value::Table(table) => table.values().find_map(|value| result_in(value, results)),
         Value::String(text) => {
@@ -187,10 +187,10 @@ fn result_in(value: &Value, results: &[(Kind, f64)]) -> Option<(Kind, f64)> {
             let of_one = text.parse().ok().map(|time: Interval| 1e9 / time.ns() as f64);
             let bytes = text.parse().ok().map(|size: Size| size.bytes() as f64);
             let part = text.parse().ok().map(Fraction::as_f64);
-            let rate = hertz.or(of_one).and_then(|hertz| is(Kind::Hertz, hertz));
+            let rate = hertz.or(of_one).and_then(|hertz| is(Unit::Hertz, hertz));
             let mebibytes = bytes.map(|bytes| bytes / f64::from(1 << 20) * 1e6);
-            let size = [bytes, mebibytes].into_iter().flatten().find_map(|bytes| is(Kind::Bytes, bytes));
-            rate.or(size).or_else(|| is(Kind::Number, part?))
+            let size = [bytes, mebibytes].into_iter().flatten().find_map(|bytes| is(Unit::Bytes, bytes));
+            rate.or(size).or_else(|| is(Unit::Number, part?))
         }
         _ => None,
     }
@@ -203,31 +203,31 @@ const PAPERS: [Paper; 3] = [
 ];
 
 /// Rates, bandwidths and event builders that saturate [EB2007 §IV–V].
-const EB2007: &[(Kind, f64)] = &[
-    (Kind::Hertz, 76.0),
-    (Kind::Hertz, 78.0),
-    (Kind::Hertz, 2.2e3),
-    (Kind::Hertz, 17.5e3),
-    (Kind::Bytes, 103e6),
-    (Kind::Bytes, 106e6),
-    (Kind::Bytes, 109e6),
-    (Kind::Bytes, 114e6),
-    (Kind::Bytes, 114.2e6),
-    (Kind::Bytes, 3.3e9),
-    (Kind::Number, 15.0),
+const EB2007: &[(Unit, f64)] = &[
+    (Unit::Hertz, 76.0),
+    (Unit::Hertz, 78.0),
+    (Unit::Hertz, 2.2e3),
+    (Unit::Hertz, 17.5e3),
+    (Unit::Bytes, 103e6),
+    (Unit::Bytes, 106e6),
+    (Unit::Bytes, 109e6),
+    (Unit::Bytes, 114e6),
+    (Unit::Bytes, 114.2e6),
+    (Unit::Bytes, 3.3e9),
+    (Unit::Number, 15.0),
 ];
 
 /// Throughput, its unit or part of the links; saturation; rates [ATM1997 §IV]. Keys have the units.
-const ATM1997: &[(Kind, f64)] = &[
-    (Kind::Number, 120.0),
-    (Kind::Number, 120e6),
-    (Kind::Number, 135.0),
-    (Kind::Number, 135e6),
-    (Kind::Number, 700.0),
-    (Kind::Number, 30.0),
-    (Kind::Number, 30e3),
-    (Kind::Number, 40.0),
-    (Kind::Number, 40e3),
+const ATM1997: &[(Unit, f64)] = &[
+    (Unit::Number, 120.0),
+    (Unit::Number, 120e6),
+    (Unit::Number, 135.0),
+    (Unit::Number, 135e6),
+    (Unit::Number, 700.0),
+    (Unit::Number, 30.0),
+    (Unit::Number, 30e3),
+    (Unit::Number, 40.0),
+    (Unit::Number, 40e3),
 ];
 
 /// Without delayed frames, none of which is the default, it is not looked at.

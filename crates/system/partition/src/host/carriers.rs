@@ -15,22 +15,22 @@ use base::ids::{EventId, NodeId, Role};
 use configuration::{MessageType, Partition, Transport, Way};
 use dataflow::message::{DataReply, DataRequest, Envelope, Message};
 use dataflow::report::CarrierKind;
-use membership::passage::{Kind, LinkId, Part};
+use membership::passage::{LinkId, Medium, Strand};
 
 /// The kind of connection of what goes over one.
-pub(super) fn kind_of(way: Way) -> Option<Kind> {
+pub(super) fn medium_of(way: Way) -> Option<Medium> {
     match way {
-        Way::Tcp => Some(Kind::Tcp),
-        Way::Shm => Some(Kind::Shm),
+        Way::Tcp => Some(Medium::Tcp),
+        Way::Shm => Some(Medium::Shm),
         Way::Udp | Way::Multicast => None,
     }
 }
 
 /// As what it counts.
-pub(super) fn counted(kind: Kind) -> CarrierKind {
+pub(super) fn counted(kind: Medium) -> CarrierKind {
     match kind {
-        Kind::Tcp => CarrierKind::Tcp,
-        Kind::Shm => CarrierKind::Shm,
+        Medium::Tcp => CarrierKind::Tcp,
+        Medium::Shm => CarrierKind::Shm,
     }
 }
 
@@ -86,24 +86,24 @@ impl Carriers {
 
     /// The connections between processes with one application each, the first of which carries what must keep its order. Both
     /// sides come to the same list.
-    pub fn connections(&self, one: NodeId, other: NodeId) -> Vec<Part> {
+    pub fn connections(&self, one: NodeId, other: NodeId) -> Vec<Strand> {
         let reach = self.reach(one, other);
         let (one, other) = (self.role(one), self.role(other));
         let first = reach.of(self.ordered(one, other));
-        let mut parts = vec![Part { kind: kind_of(first).expect("what is ordered is connected"), port: None }];
+        let mut strands = vec![Strand { medium: medium_of(first).expect("what is ordered is connected"), port: None }];
         for of in self.types_between(one, other) {
-            let Some(kind) = kind_of(reach.of(self.transport.way(of))) else { continue };
+            let Some(medium) = medium_of(reach.of(self.transport.way(of))) else { continue };
             let ports = if is_spread(of) { self.ports_between(one, other) } else { 0 };
-            let port = |port| Part { kind, port };
+            let port = |port| Strand { medium, port };
             let needed =
                 if ports == 0 { vec![port(None)] } else { (0..ports).map(|number| port(Some(number))).collect() };
-            needed.into_iter().for_each(|part| {
-                if !parts.contains(&part) {
-                    parts.push(part);
+            needed.into_iter().for_each(|strand| {
+                if !strands.contains(&strand) {
+                    strands.push(strand);
                 }
             });
         }
-        parts
+        strands
     }
 
     /// How a message goes, or that its parts go in several ways.
@@ -253,14 +253,14 @@ pub(super) struct InSeveralWays;
 
 /// The connections to one node beside the one that is taken where nothing else is chosen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Routes(Vec<(Part, LinkId)>);
+pub(super) struct Routes(Vec<(Strand, LinkId)>);
 
 impl Routes {
     /// A connection, unless there is one already.
-    pub(super) fn add(&mut self, part: Part, link: LinkId) -> bool {
-        let is_new = self.0.iter().all(|(known, _)| *known != part);
+    pub(super) fn add(&mut self, strand: Strand, link: LinkId) -> bool {
+        let is_new = self.0.iter().all(|(known, _)| *known != strand);
         if is_new {
-            self.0.push((part, link));
+            self.0.push((strand, link));
         }
         is_new
     }
@@ -274,8 +274,8 @@ impl Routes {
     }
 
     /// The connection of a kind, by a port if there is one by that.
-    pub(super) fn find(&self, kind: Kind, port: Option<usize>) -> Option<LinkId> {
-        let by = |port| self.0.iter().find(|(part, _)| *part == Part { kind, port }).map(|(_, link)| *link);
+    pub(super) fn find(&self, medium: Medium, port: Option<usize>) -> Option<LinkId> {
+        let by = |port| self.0.iter().find(|(strand, _)| *strand == Strand { medium, port }).map(|(_, link)| *link);
         by(port).or_else(|| by(None))
     }
 }
@@ -362,14 +362,14 @@ mod tests {
         let on_hosts = |choice: &str| Carriers { hosts: vec![0, 0, 0, 1, 1], ..carriers(&[choice]) };
         for choice in ["transport.connections=shm", "transport.event_reply=shm"] {
             let carriers = on_hosts(choice);
-            let kinds = |one, other| carriers.connections(one, other).into_iter().map(|part| part.kind);
-            assert!(kinds(SFI, ROS).eq([Kind::Tcp]));
-            assert!(kinds(SFI, DFM).eq([Kind::Tcp]) && kinds(NodeId(0), SFI).all(|kind| kind == Kind::Tcp));
+            let kinds = |one, other| carriers.connections(one, other).into_iter().map(|strand| strand.medium);
+            assert!(kinds(SFI, ROS).eq([Medium::Tcp]));
+            assert!(kinds(SFI, DFM).eq([Medium::Tcp]) && kinds(NodeId(0), SFI).all(|kind| kind == Medium::Tcp));
             let reply = reply_message(vec![reply(1, 1)]);
             assert_eq!(carriers.choose(&between(ROS, SFI), &reply).unwrap().way, Way::Tcp);
         }
         let carriers = on_hosts("transport.connections=shm");
-        assert!(carriers.connections(DFM, ROS).iter().all(|part| part.kind == Kind::Shm));
+        assert!(carriers.connections(DFM, ROS).iter().all(|strand| strand.medium == Medium::Shm));
     }
 
     #[test]
@@ -388,12 +388,12 @@ mod tests {
         assert_eq!(way(DFM, ROS, &clear), Way::Multicast);
         assert_eq!(way(EFD, SFI, &Message::Pull(1)), Way::Shm);
         assert_eq!(way(SFI, DFM, &Message::NoMore), Way::Tcp);
-        let part = |kind| Part { kind, port: None };
-        assert_eq!(carriers.connections(SFI, ROS), [part(Kind::Tcp), part(Kind::Shm)]);
+        let strand = |medium| Strand { medium, port: None };
+        assert_eq!(carriers.connections(SFI, ROS), [strand(Medium::Tcp), strand(Medium::Shm)]);
         assert_eq!(carriers.connections(ROS, SFI), carriers.connections(SFI, ROS));
-        assert_eq!(carriers.connections(PROS, SFI), [part(Kind::Tcp), part(Kind::Shm)]);
-        assert_eq!(carriers.connections(EFD, SFI), [part(Kind::Shm)]);
-        assert_eq!(carriers.connections(DFM, ROS), [part(Kind::Tcp)]);
+        assert_eq!(carriers.connections(PROS, SFI), [strand(Medium::Tcp), strand(Medium::Shm)]);
+        assert_eq!(carriers.connections(EFD, SFI), [strand(Medium::Shm)]);
+        assert_eq!(carriers.connections(DFM, ROS), [strand(Medium::Tcp)]);
     }
 
     #[test]
@@ -422,10 +422,10 @@ mod tests {
     fn replies_go_by_the_ports_of_their_requests() {
         let carriers =
             carriers(&["ros.ports=[\"127.0.0.2\", \"127.0.0.3\", \"127.0.0.4\"]", "transport.event_reply=shm"]);
-        let kinds: Vec<(Kind, Option<usize>)> =
-            carriers.connections(SFI, ROS).into_iter().map(|part| (part.kind, part.port)).collect();
+        let kinds: Vec<(Medium, Option<usize>)> =
+            carriers.connections(SFI, ROS).into_iter().map(|strand| (strand.medium, strand.port)).collect();
         let of = |kind| [0, 1, 2].map(|port| (kind, Some(port)));
-        assert_eq!(kinds, [&[(Kind::Tcp, None)], &of(Kind::Tcp)[..], &of(Kind::Shm)[..]].concat());
+        assert_eq!(kinds, [&[(Medium::Tcp, None)], &of(Medium::Tcp)[..], &of(Medium::Shm)[..]].concat());
         // As a builder of eight is given them.
         let events: Vec<u64> = (0..300).map(|number| 8 * number).collect();
         let requests =
@@ -462,15 +462,16 @@ mod tests {
     #[test]
     fn what_has_no_connection_of_its_own_takes_the_first() {
         let mut routes = Routes::default();
-        let (tcp, by_port) = (Part { kind: Kind::Tcp, port: None }, Part { kind: Kind::Tcp, port: Some(1) });
+        let (tcp, by_port) =
+            (Strand { medium: Medium::Tcp, port: None }, Strand { medium: Medium::Tcp, port: Some(1) });
         let links = [5, 6].map(LinkId);
         assert!(routes.add(tcp, links[0]) && routes.add(by_port, links[1]) && !routes.add(tcp, links[1]));
-        assert_eq!(routes.find(Kind::Tcp, Some(1)), Some(links[1]));
-        assert_eq!(routes.find(Kind::Tcp, Some(0)), Some(links[0]));
-        assert_eq!(routes.find(Kind::Shm, None), None);
+        assert_eq!(routes.find(Medium::Tcp, Some(1)), Some(links[1]));
+        assert_eq!(routes.find(Medium::Tcp, Some(0)), Some(links[0]));
+        assert_eq!(routes.find(Medium::Shm, None), None);
         routes.remove(links[1]);
-        assert_eq!(routes.find(Kind::Tcp, Some(1)), Some(links[0]));
+        assert_eq!(routes.find(Medium::Tcp, Some(1)), Some(links[0]));
         routes.clear();
-        assert_eq!(routes.find(Kind::Tcp, Some(1)), None);
+        assert_eq!(routes.find(Medium::Tcp, Some(1)), None);
     }
 }

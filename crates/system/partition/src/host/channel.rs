@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::str::FromStr;
 
-use membership::passage::Kind;
+use membership::passage::Medium;
 use transport::frame::Frame;
 use transport::link::Link;
 use transport::page_pool::Pool;
@@ -70,10 +70,10 @@ impl Channel {
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn medium(&self) -> Medium {
         match self {
-            Self::Tcp(_) => Kind::Tcp,
-            Self::Shm(_) => Kind::Shm,
+            Self::Tcp(_) => Medium::Tcp,
+            Self::Shm(_) => Medium::Shm,
         }
     }
 

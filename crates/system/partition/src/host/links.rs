@@ -9,7 +9,7 @@ use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::wire;
 use membership::challenge::{Member, Proven, Prover};
 use membership::frame_numbers::FrameNumbers;
-use membership::passage::{Kind, LinkId, Part, Passage, Recipient};
+use membership::passage::{LinkId, Medium, Passage, Recipient, Strand};
 use transport::clock;
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Link, Lost};
@@ -318,14 +318,14 @@ impl Links {
     pub fn connect(
         &mut self,
         (to, address): (Member, &PeerAddress),
-        part: Part,
+        strand: Strand,
         now: Time,
         poller: &mut Poller,
         waker: &Waker,
     ) -> Result<LinkId, LinksError> {
-        let incomplete = || LinksError::NoWay { address: address.clone(), part };
-        if part.kind == Kind::Tcp {
-            let at = part.port.map_or(Some(&address.tcp), |port| address.ports.get(port)).ok_or_else(incomplete)?;
+        let incomplete = || LinksError::NoWay { address: address.clone(), strand };
+        if strand.medium == Medium::Tcp {
+            let at = strand.port.map_or(Some(&address.tcp), |port| address.ports.get(port)).ok_or_else(incomplete)?;
             let connection = self.connect_by_tcp(*at, now, poller)?;
             return self.add_made(connection, to, now);
         }
@@ -352,9 +352,9 @@ impl Links {
     }
 
     /// What a connection is, if it is there.
-    pub fn part(&self, link: LinkId) -> Option<Part> {
+    pub fn strand(&self, link: LinkId) -> Option<Strand> {
         let slot = &self.slots[self.place(link)?].1;
-        Some(Part { kind: slot.connection.kind(), port: slot.port })
+        Some(Strand { medium: slot.connection.medium(), port: slot.port })
     }
 
     /// A connection goes by this network port of a read-out system.

@@ -1,6 +1,6 @@
 //! Why a process has no network.
 
-use membership::passage::Part;
+use membership::passage::Strand;
 use transport::error::OsError;
 use transport::page_pool::PoolError;
 use transport::shm::ShmError;
@@ -25,8 +25,8 @@ pub enum LinksError {
     Group(udp::InvalidOptions),
     #[error(transparent)]
     Shm(#[from] ShmError),
-    #[error("peer at {address} does not listen as the partition asks for: {part}")]
-    NoWay { address: PeerAddress, part: Part },
+    #[error("peer at {address} does not listen as the partition asks for: {strand}")]
+    NoWay { address: PeerAddress, strand: Strand },
     #[error(transparent)]
     Os(#[from] OsError),
 }

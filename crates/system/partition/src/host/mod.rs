@@ -46,7 +46,7 @@ use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
 pub(crate) use carriers::Carriers;
-use carriers::{Choice, InSeveralWays, counted, kind_of};
+use carriers::{Choice, InSeveralWays, counted, medium_of};
 pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub use channel::{SHM_BATCH, SLICES_BATCH};
 pub(crate) use checks::FragmentChecks;
@@ -58,7 +58,7 @@ use links::{Heard, NotSent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, Links, NetworkOptions};
 pub use links_error::LinksError;
 use membership::passage::Recipient;
-pub(crate) use membership::passage::{LinkId, Part};
+pub(crate) use membership::passage::{LinkId, Strand};
 pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
 pub(crate) use recorder::{EventMaker, RecordedStreams, file_record};
@@ -245,9 +245,9 @@ impl Host {
     }
 
     /// What is chosen to travel so to this node travels over this connection from now on, unless there is such a one already.
-    pub fn route_part_over(&mut self, node: NodeId, part: Part, link: LinkId) {
-        if self.routes.further[usize::from(node.0)].add(part, link) {
-            self.links.set_port(link, part.port);
+    pub fn route_strand_over(&mut self, node: NodeId, strand: Strand, link: LinkId) {
+        if self.routes.further[usize::from(node.0)].add(strand, link) {
+            self.links.set_port(link, strand.port);
         }
     }
 
@@ -395,10 +395,10 @@ impl Host {
     /// Takes in what arrived on a connection: whole frames, decoded and delivered one by one.
     fn receive(&mut self, now: Time, link: LinkId) {
         self.enter(|| (Section::Read, 1, 0));
-        let (part, before) = (self.links.part(link), (self.network.messages, self.network.bytes));
+        let (strand, before) = (self.links.strand(link), (self.network.messages, self.network.bytes));
         self.receive_metered(now, link);
-        if let Some(Part { kind, port }) = part {
-            self.network.count_since(before, counted(kind));
+        if let Some(Strand { medium, port }) = strand {
+            self.network.count_since(before, counted(medium));
             if let Some(port) = port {
                 self.network.ports[port] += self.network.bytes - before.1;
             }
@@ -698,7 +698,7 @@ impl Host {
             return;
         }
         let routes = &self.routes.further[usize::from(envelope.to.0)];
-        let chosen = kind_of(choice.way).and_then(|kind| routes.find(kind, choice.port));
+        let chosen = medium_of(choice.way).and_then(|medium| routes.find(medium, choice.port));
         self.queue(chosen.unwrap_or(link), message, bulk);
     }
 

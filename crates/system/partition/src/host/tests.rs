@@ -13,20 +13,20 @@ use configuration::Partition;
 use dataflow::message::{BuiltEvent, Envelope, EventInfo, Message};
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::{Member, Prover};
-use membership::passage::Kind;
+use membership::passage::Medium;
 use membership::run_secret::RunSecret;
 use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Scheduler;
 
-use super::{Host, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};
+use super::{Host, LinkEvent, LinkId, Links, NetworkOptions, PeerAddress, Strand};
 
 /// What a peer sent before it went is delivered, although sending to it has failed meanwhile.
 #[test]
 fn a_peer_that_takes_no_more_is_heard_to_its_end() {
     for connections in ["tcp", "shm"] {
         let (mut first, mut second) = (process(connections, FIRST), process(connections, SECOND));
-        let kind = if connections == "shm" { Kind::Shm } else { Kind::Tcp };
+        let kind = if connections == "shm" { Medium::Shm } else { Medium::Tcp };
         let address = second.host.links.address().unwrap();
         let (link, from_first) = connected((&mut first, &mut second), &address, kind);
         let envelope = said_by(SECOND);
@@ -77,7 +77,7 @@ fn a_proxy_that_repeats_drops_swaps_or_splices_frames_is_found() {
         let behind = core::mem::replace(&mut address.tcp, listener.local_addr().unwrap());
         let splice = core::mem::take(&mut of_another);
         let proxy = thread::spawn(move || relay(&listener, behind, meddling, &splice));
-        let (link, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
+        let (link, from_first) = connected((&mut first, &mut second), &address, Medium::Tcp);
         let envelope = said_by(FIRST);
         for number in 0..FRAMES {
             first.host.send_over(link, &envelope, &Message::Taken(number as u64));
@@ -121,7 +121,7 @@ fn a_member_that_speaks_in_the_name_of_another_is_ended() {
     for said in [other, later] {
         let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
         let address = second.host.links.address().unwrap();
-        let (link, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
+        let (link, from_first) = connected((&mut first, &mut second), &address, Medium::Tcp);
         second.host.links.open(from_first);
         first.host.send_over(link, &said_by(said), &Message::NoMore);
         let event = until(|| {
@@ -141,16 +141,17 @@ fn a_member_that_speaks_in_the_name_of_another_is_ended() {
 fn a_slow_member_that_returns_was_shown_out_for_strangers_again_and_again() {
     let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
     let address = second.host.links.address().unwrap();
-    let (_, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
+    let (_, from_first) = connected((&mut first, &mut second), &address, Medium::Tcp);
     let door = address.tcp;
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| crowd(door, &is_over));
         second.host.links.close(from_first);
         until(|| {
-            let (waker, part, now) = (first.scheduler.waker(), Part { kind: Kind::Tcp, port: None }, clock::now());
+            let (waker, strand, now) =
+                (first.scheduler.waker(), Strand { medium: Medium::Tcp, port: None }, clock::now());
             let poller = first.scheduler.poller();
-            first.host.links.connect((SECOND, &address), part, now, poller, &waker).unwrap();
+            first.host.links.connect((SECOND, &address), strand, now, poller, &waker).unwrap();
             first.host.link_events.clear();
             // It says nothing for so long after it has connected, and then all that it has to say.
             while clock::now().since(now) < SLOWNESS {
@@ -218,7 +219,7 @@ enum Meddling {
 fn a_peer_that_takes_nothing_loses_what_is_repeated_and_then_its_connection() {
     let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
     let address = second.host.links.address().unwrap();
-    let (link, _) = connected((&mut first, &mut second), &address, Kind::Tcp);
+    let (link, _) = connected((&mut first, &mut second), &address, Medium::Tcp);
     let reply =
         Message::EventReply { pushed: 0, replies: Vec::new(), bulk: Bulk::Pages(PageSlice::from(vec![0; 300_000])) };
     until(|| {
@@ -239,7 +240,7 @@ fn a_peer_that_takes_nothing_loses_what_is_repeated_and_then_its_connection() {
 fn beyond_its_credits_a_peer_that_takes_nothing_loses_its_connection() {
     let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
     let address = second.host.links.address().unwrap();
-    let (link, _) = connected((&mut first, &mut second), &address, Kind::Tcp);
+    let (link, _) = connected((&mut first, &mut second), &address, Medium::Tcp);
     let bulk = Bulk::Pages(PageSlice::from(vec![0; 300_000]));
     let built = BuiltEvent { event: EventInfo::default(), oldest_unfinished: EventId(0), missing: Vec::new(), bulk };
     let built = Message::BuiltEvent(built);
@@ -290,10 +291,10 @@ fn read_frame(from: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 /// The first connects to the second there, and they have proved to each other who they are: the links of both.
-fn connected((first, second): (&mut Process, &mut Process), at: &PeerAddress, kind: Kind) -> (LinkId, LinkId) {
+fn connected((first, second): (&mut Process, &mut Process), at: &PeerAddress, medium: Medium) -> (LinkId, LinkId) {
     let (waker, now) = (first.scheduler.waker(), clock::now());
-    let (part, poller) = (Part { kind, port: None }, first.scheduler.poller());
-    let link = first.host.links.connect((SECOND, at), part, now, poller, &waker).unwrap();
+    let (strand, poller) = (Strand { medium, port: None }, first.scheduler.poller());
+    let link = first.host.links.connect((SECOND, at), strand, now, poller, &waker).unwrap();
     let proven = |process: &mut Process| {
         process.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
         let waker = process.scheduler.waker();

@@ -24,7 +24,7 @@ use crate::assembly::Assembly;
 /// What one component can have done.
 #[derive(Default)]
 pub struct Workshop {
-    kind: Kind,
+    kind: Duty,
     /// What waits for pages to be read out.
     pub(super) stalled: VecDeque<Reading>,
     /// Fragments of the event being read out; empty between events.
@@ -42,7 +42,7 @@ pub(super) struct Reading {
 }
 
 #[derive(Default)]
-enum Kind {
+enum Duty {
     #[default]
     None,
     Links(Box<Links>),
@@ -81,33 +81,33 @@ impl Workshop {
             Role::Level1 => {
                 let processors = partition.level1.as_ref().map_or(&[][..], |level1| &level1.processor);
                 match processors {
-                    [] => Kind::None,
-                    _ => Kind::Sources(Box::new(Sources::open_processors(assembly, processors, key, waker)?)),
+                    [] => Duty::None,
+                    _ => Duty::Sources(Box::new(Sources::open_processors(assembly, processors, key, waker)?)),
                 }
             }
             Role::Ros if partition.ros.input == configuration::RosInput::Links => {
                 let ros = assembly.index_in_role(node);
-                Kind::Sources(Box::new(Sources::open(assembly, ros, key, waker)?))
+                Duty::Sources(Box::new(Sources::open(assembly, ros, key, waker)?))
             }
             Role::Ros => {
                 let inputs = inputs.expect("a ROS has an input");
                 let links = inputs.links(assembly.index_in_role(node), assembly.events_behind_ros())?;
                 links.wake_on_return(waker.clone());
-                Kind::Links(Box::new(links))
+                Duty::Links(Box::new(links))
             }
             Role::L2pu => {
                 let cost = partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration());
                 let observer = assembly.observer();
-                Kind::Steering(Steering::new(Strategy::of(assembly), cost, partition.run.number(), observer))
+                Duty::Steering(Steering::new(Strategy::of(assembly), cost, partition.run.number(), observer))
             }
             Role::Efd if partition.pt.is_some() => {
-                Kind::Filtering(Box::new(Filtering::start(assembly, &app.name, waker.clone())?))
+                Duty::Filtering(Box::new(Filtering::start(assembly, &app.name, waker.clone())?))
             }
             Role::Sfo => {
                 let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);
-                Kind::Recorder(Recorder::start(assembly, &app.name, replay, waker.clone())?)
+                Duty::Recorder(Recorder::start(assembly, &app.name, replay, waker.clone())?)
             }
-            _ => Kind::None,
+            _ => Duty::None,
         };
         let preprocessing = match partition.ros.preprocessing {
             configuration::Preprocessing::ZeroSuppression if app.role == Role::Ros => {
@@ -120,7 +120,7 @@ impl Workshop {
 
     /// Whether work goes on while the component does something else.
     pub(super) fn has_thread(&self) -> bool {
-        matches!(self.kind, Kind::Filtering(_) | Kind::Recorder(_))
+        matches!(self.kind, Duty::Filtering(_) | Duty::Recorder(_))
     }
 
     /// Whether [`Workshop::has_work`] may become true by itself.
@@ -131,42 +131,42 @@ impl Workshop {
     /// Whether work is finished, or an event that waits for pages can be read out.
     pub(super) fn has_work(&self) -> bool {
         match &self.kind {
-            Kind::Links(links) => !self.stalled.is_empty() && links.has_page(),
-            Kind::Recorder(recorder) => recorder.has_done(),
-            Kind::Filtering(filtering) => filtering.has_done(),
-            Kind::None | Kind::Sources(_) | Kind::Steering(_) => false,
+            Duty::Links(links) => !self.stalled.is_empty() && links.has_page(),
+            Duty::Recorder(recorder) => recorder.has_done(),
+            Duty::Filtering(filtering) => filtering.has_done(),
+            Duty::None | Duty::Sources(_) | Duty::Steering(_) => false,
         }
     }
 
     /// The pages that the links of a ROS are read out to.
     pub(super) fn pool(&self) -> Option<&Pool> {
         match &self.kind {
-            Kind::Links(links) => Some(links.pool()),
+            Duty::Links(links) => Some(links.pool()),
             _ => None,
         }
     }
 
     /// Sources that send by themselves.
     pub(super) fn sources(&self) -> Option<&Sources> {
-        if let Kind::Sources(sources) = &self.kind { Some(sources) } else { None }
+        if let Duty::Sources(sources) = &self.kind { Some(sources) } else { None }
     }
 
     pub(super) fn sources_mut(&mut self) -> Option<&mut Sources> {
-        if let Kind::Sources(sources) = &mut self.kind { Some(sources) } else { None }
+        if let Duty::Sources(sources) = &mut self.kind { Some(sources) } else { None }
     }
 
     pub(super) fn next_done(&mut self) -> Option<Done> {
         match &mut self.kind {
-            Kind::Recorder(recorder) => recorder.next_done(),
-            Kind::Filtering(filtering) => filtering.next_done(),
-            Kind::None | Kind::Links(_) | Kind::Sources(_) | Kind::Steering(_) => None,
+            Duty::Recorder(recorder) => recorder.next_done(),
+            Duty::Filtering(filtering) => filtering.next_done(),
+            Duty::None | Duty::Links(_) | Duty::Sources(_) | Duty::Steering(_) => None,
         }
     }
 
     /// Something that people should know of the work.
     pub(super) fn next_notice(&mut self) -> Option<String> {
         match &mut self.kind {
-            Kind::Filtering(filtering) => filtering.next_notice(),
+            Duty::Filtering(filtering) => filtering.next_notice(),
             _ => None,
         }
     }
@@ -200,12 +200,12 @@ impl Host {
                     self.stall(node, reading);
                 }
             }
-            (Work::Steer(steer), Kind::Steering(steering)) => {
+            (Work::Steer(steer), Duty::Steering(steering)) => {
                 let outcome = Outcome::Steered(steering.step(&steer));
                 self.input(now, node, Input::Done { ticket, outcome });
             }
-            (Work::Process(built), Kind::Filtering(filtering)) => filtering.begin(ticket, built),
-            (work, Kind::Recorder(recorder)) => recorder.begin(now, ticket, work),
+            (Work::Process(built), Duty::Filtering(filtering)) => filtering.begin(ticket, built),
+            (work, Duty::Recorder(recorder)) => recorder.begin(now, ticket, work),
             (work, _) => unreachable!("{work:?} is no work of node {node:?}"),
         }
     }
@@ -232,7 +232,7 @@ impl Host {
 
     fn read_out_metered(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
         let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
-        let Kind::Links(links) = &mut workshop.kind else { unreachable!("only a ROS reads out") };
+        let Duty::Links(links) = &mut workshop.kind else { unreachable!("only a ROS reads out") };
         let mut fragments = core::mem::take(&mut workshop.fragments);
         let read = metering::stamp_formatting(node, event.event, || {
             links.read_out(event, &mut |rob, head, bulk| fragments.push((rob, head, bulk)))

@@ -8,7 +8,7 @@ use configuration::{Partition, Scheduling};
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::Member;
 use membership::participant::{ParticipantDriver, Place, Ties, Welcome};
-use membership::passage::{Kind, LinkId, Part};
+use membership::passage::{LinkId, Medium, Strand};
 use rol::Inputs;
 use transport::idle::IdleStrategy;
 use transport::poller::Poller;
@@ -41,10 +41,10 @@ impl KnowsTalk for Child<'_> {
 }
 
 impl ParticipantDriver for Hands<'_, Child<'_>> {
-    fn connect(&mut self, to: Member, address: &str, part: Part) -> Result<LinkId, String> {
+    fn connect(&mut self, to: Member, address: &str, strand: Strand) -> Result<LinkId, String> {
         let address: PeerAddress = address.parse().map_err(|error| format!("{error}"))?;
         let Child { poller, waker, .. } = &mut self.side;
-        self.host.links.connect((to, &address), part, self.now, poller, waker).map_err(|error| error.to_string())
+        self.host.links.connect((to, &address), strand, self.now, poller, waker).map_err(|error| error.to_string())
     }
 
     fn take_place(&mut self, welcome: Welcome, control: LinkId) -> Result<Place, String> {
@@ -74,8 +74,8 @@ impl ParticipantDriver for Hands<'_, Child<'_>> {
         *self.side.idle = Some(IdleStrategy::default());
     }
 
-    fn kind(&self, link: LinkId) -> Option<Kind> {
-        self.host.links.part(link).map(|part| part.kind)
+    fn medium(&self, link: LinkId) -> Option<Medium> {
+        self.host.links.strand(link).map(|strand| strand.medium)
     }
 }
 
@@ -134,7 +134,7 @@ impl Hands<'_, Child<'_>> {
         let ties = |other: NodeId| {
             let role = assembly.application(other).map(|app| app.role);
             let returns = role.is_some_and(|role| ::assembly::returns(role, &assembly.partition));
-            Ties { parts: self.host.carriers().connections(node, other), returns }
+            Ties { strands: self.host.carriers().connections(node, other), returns }
         };
         Place {
             peers: elsewhere.into_iter().map(|other| (other, ties(other))).collect(),

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Dfm, DfmInput, DfmParameters};
 use crate::building::assignment::SfiChooser;
-use crate::building::dfm::books::{Open, Sfi, State};
+use crate::building::dfm::books::{BuildState, Open, Sfi};
 use crate::building::push_control::Choice;
 use crate::component::{Note, Outbox};
 use crate::message::{Assignment, Message};
@@ -101,7 +101,7 @@ impl Dfm {
         // The first attempt is pushed; one that is not, is not the first.
         let is_late = open.attempt == 0 && self.push.is_on() && !self.push.is_pushed(event, to);
         open.attempt = open.attempt.saturating_add(if is_late { 2 } else { 1 });
-        open.state = State::Building { sfi, since: now };
+        open.state = BuildState::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
         self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
         let Open { event, has_result, attempt, .. } = *open;
@@ -117,7 +117,7 @@ impl Dfm {
     /// A slow event goes to another SFI, if one has room.
     pub(super) fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let Some(open) = self.open.get(event).filter(|open| open.attempt == attempt) else { return };
-        let State::Building { sfi: late, .. } = open.state else { return };
+        let BuildState::Building { sfi: late, .. } = open.state else { return };
         if self.returning.recovery.is_some() {
             // Its end may have come, and waits.
             return self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
@@ -138,8 +138,8 @@ impl Dfm {
     pub(super) fn reclaim(&mut self, lost: usize) {
         for (event, open) in self.open.iter_mut().rev() {
             match open.state {
-                State::Building { sfi, .. } if sfi == lost => {}
-                State::Granted { sfi } if sfi == lost => {
+                BuildState::Building { sfi, .. } if sfi == lost => {}
+                BuildState::Granted { sfi } if sfi == lost => {
                     let counted = &mut self.sfis[lost];
                     let complete = open.granted.is_some_and(|granted| granted.complete);
                     *self.counters.built(complete) -= 1;
@@ -147,7 +147,7 @@ impl Dfm {
                 }
                 _ => continue,
             }
-            open.state = State::Queued;
+            open.state = BuildState::Queued;
             self.counters.reassigned += 1;
             self.assigning.queue.push_front(event);
         }

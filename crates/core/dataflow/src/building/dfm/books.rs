@@ -19,13 +19,13 @@ pub(super) struct Open {
     pub(super) attempt: u16,
     /// If an attempt was granted, now or before.
     pub(super) granted: Option<Granted>,
-    pub(super) state: State,
+    pub(super) state: BuildState,
 }
 
 impl Open {
     /// By whom it counts as built.
     pub(super) fn built(&self) -> Option<Granted> {
-        self.granted.filter(|_| matches!(self.state, State::Granted { .. }))
+        self.granted.filter(|_| matches!(self.state, BuildState::Granted { .. }))
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Granted {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum BuildState {
     Queued,
     Building {
         sfi: usize,

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Dfm, DfmInput, DfmParameters};
-use crate::building::dfm::books::{Open, State};
+use crate::building::dfm::books::{BuildState, Open};
 use crate::component::{Input, Note, Outbox};
 use crate::message::{Assignment, HeldEvent, Holdings, Message};
 use base::ids::{EventId, NodeId};
@@ -180,20 +180,20 @@ impl Dfm {
                     builder: None,
                     attempt,
                     granted: None,
-                    state: State::Queued,
+                    state: BuildState::Queued,
                 };
                 self.open.insert(event, open);
             }
-            Some((State::Granted { .. }, _)) => return,
-            Some((State::Building { .. }, other)) if !granted && attempt <= other => return,
-            Some((State::Queued, _)) => self.assigning.queue.retain(|waiting| *waiting != event),
-            Some((State::Building { .. }, _)) => {}
+            Some((BuildState::Granted { .. }, _)) => return,
+            Some((BuildState::Building { .. }, other)) if !granted && attempt <= other => return,
+            Some((BuildState::Queued, _)) => self.assigning.queue.retain(|waiting| *waiting != event),
+            Some((BuildState::Building { .. }, _)) => {}
         }
         if granted {
             return self.grant(now, event, sfi, missing == 0, out);
         }
         let open = self.open.get_mut(event).expect("it is open by now");
-        (open.attempt, open.state) = (attempt, State::Building { sfi, since: now });
+        (open.attempt, open.state) = (attempt, BuildState::Building { sfi, since: now });
         self.assigning.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
     }
 

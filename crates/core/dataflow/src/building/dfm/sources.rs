@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Dfm, DfmInput};
-use crate::building::dfm::books::{Open, State, Supervisor};
+use crate::building::dfm::books::{BuildState, Open, Supervisor};
 use crate::component::Outbox;
 use crate::level1::pace::Pace;
 use crate::message::{Decision, EventInfo, Grounds, Message, Settlement};
@@ -108,7 +108,7 @@ impl Dfm {
             return self.close_not_built(event);
         }
         self.push.on_event(event.event);
-        let open = Open { event, has_result, source, builder, attempt: 0, granted: None, state: State::Queued };
+        let open = Open { event, has_result, source, builder, attempt: 0, granted: None, state: BuildState::Queued };
         self.open.insert(event.event, open);
         self.assigning.queue.push_back(event.event);
     }

@@ -24,13 +24,13 @@ type Handle = ([u8; HEAD_BYTES], Arc<[u8]>, usize);
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<Queued>,
     /// Whether a look at the state finds something: one who waits does not take the lock from one who sends.
     has_news: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct Queued {
     frames: Vec<Handle>,
     /// The receiver, where it sleeps.
     sleeper: Option<Thread>,
@@ -53,12 +53,12 @@ impl Batches {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Queued> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the queue and wakes its receiver.
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut Queued)) {
         let mut state = self.lock();
         change(&mut state);
         let sleeper = state.sleeper.take();

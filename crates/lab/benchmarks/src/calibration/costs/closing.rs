@@ -1,13 +1,13 @@
 //! How well costs agree with the live runs that they were made to agree with.
 
 use super::super::{PREDICTION_ERROR_MAX, Spread};
-use super::{Part, Way};
+use super::{CoreCount, Way};
 
 /// What is left between the simulation of a shape and its live runs, after the costs were made to agree with all shapes.
 #[derive(Clone, Debug)]
 pub(super) struct Closing {
     /// With processes of their own.
-    pub(super) of: Option<(Way, Part)>,
+    pub(super) of: Option<(Way, CoreCount)>,
     pub(super) level2: bool,
     pub(super) fragments: u32,
     pub(super) fragment_bytes: u64,
@@ -22,8 +22,8 @@ impl Closing {
         let Spread { median, least, most, runs } = live;
         let (way, on) = match of {
             None => ("in one process", ""),
-            Some((way, Part::OneCore)) => (way.words(), ", on one core"),
-            Some((way, Part::TwoCores)) => (way.words(), ", on two cores"),
+            Some((way, CoreCount::OneCore)) => (way.words(), ", on one core"),
+            Some((way, CoreCount::TwoCores)) => (way.words(), ", on two cores"),
         };
         let with = if *level2 { ", level 2" } else { "" };
         format!(

@@ -18,7 +18,7 @@ fn costs() -> Costs {
         share: 1.0,
         course: 100.0..=140.0,
         closings: Vec::new(),
-        closed: vec![(Way::Tcp, Part::OneCore), (Way::Tcp, Part::TwoCores)],
+        closed: vec![(Way::Tcp, CoreCount::OneCore), (Way::Tcp, CoreCount::TwoCores)],
         driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0), ("far", 300.0)],
         shared: vec![("write", 80.0)],
         datagrams: vec![("write", 90.0)],
@@ -58,16 +58,16 @@ fn as_many_shapes_as_factors_close_nothing() {
     let partition = Partition::parse("calibration", "partition.name = \"a\"\nros.count = 1\nsfi.count = 1\n", &[]);
     let spread = Spread::of([1e5, 2e5].into_iter()).unwrap();
     let live = [Apart { partition: partition.unwrap(), events_per_s: spread }];
-    assert!(!costs().closed_apart(Way::Datagrams, Part::TwoCores, &live).is_closed(Way::Datagrams));
+    assert!(!costs().closed_apart(Way::Datagrams, CoreCount::TwoCores, &live).is_closed(Way::Datagrams));
     assert!(costs().is_closed(Way::Tcp) && !costs().is_closed(Way::SharedMemory));
-    let two_cores_alone = Costs { closed: vec![(Way::Tcp, Part::TwoCores)], ..costs() };
+    let two_cores_alone = Costs { closed: vec![(Way::Tcp, CoreCount::TwoCores)], ..costs() };
     assert!(!two_cores_alone.is_closed(Way::Tcp));
 }
 
 #[test]
 fn runs_of_a_shape_that_differ_are_told() {
     let live = Spread::of([1e5, 2e5].into_iter()).unwrap();
-    let of = Some((Way::SharedMemory, Part::TwoCores));
+    let of = Some((Way::SharedMemory, CoreCount::TwoCores));
     let closing = Closing { of, level2: false, fragments: 3, fragment_bytes: 500, live, simulated_per_s: 1.4e5 };
     let doubts: Vec<String> = Costs { closings: vec![closing], ..costs() }.doubts().collect();
     let words =
@@ -101,16 +101,16 @@ fn each_way_and_part_is_closed_by_itself() {
         [&costs.driver, &costs.shared, &costs.datagrams].into_iter().flatten().map(|(_, ns)| *ns).collect()
     };
     let closed = |way, part, factors: &[f64]| all(&costs().times_apart(way, part, factors));
-    assert_eq!(closed(Way::Tcp, Part::OneCore, &[2.0]), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
-    assert_eq!(closed(Way::Tcp, Part::TwoCores, &[2.0, 3.0]), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
-    assert_eq!(closed(Way::SharedMemory, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
-    assert_eq!(closed(Way::Datagrams, Part::TwoCores, &[3.0, 2.0]), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
+    assert_eq!(closed(Way::Tcp, CoreCount::OneCore, &[2.0]), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
+    assert_eq!(closed(Way::Tcp, CoreCount::TwoCores, &[2.0, 3.0]), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
+    assert_eq!(closed(Way::SharedMemory, CoreCount::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
+    assert_eq!(closed(Way::Datagrams, CoreCount::TwoCores, &[3.0, 2.0]), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
 }
 
 #[test]
 fn bytes_of_datagrams_are_closed_by_themselves() {
     let costs = Costs { datagrams: vec![("read", 70.0), ("far", 40.0), ("far_kib", 5.0)], ..costs() };
-    let closed = costs.times_apart(Way::Datagrams, Part::TwoCores, &[3.0, 2.0]);
+    let closed = costs.times_apart(Way::Datagrams, CoreCount::TwoCores, &[3.0, 2.0]);
     assert_eq!(closed.datagrams, [("read", 140.0), ("far", 80.0), ("far_kib", 15.0)]);
 }
 
