@@ -106,10 +106,10 @@ impl World {
             }
             Fault::Hang(node) => {
                 self.slot_mut(node).hangs = true;
-                self.touched.push(node);
+                self.harm.touched.push(node);
             }
             Fault::Force => {
-                self.forced = true;
+                self.harm.forced = true;
                 self.with_controller(|controller, now, out| controller.force(now, "forced by the plan", out));
             }
             Fault::Pause(lasts) => self.pause(lasts),
@@ -157,7 +157,7 @@ impl World {
         slot.late = Duration::ZERO;
         slot.gone = state == PeerState::Gone;
         slot.incarnation.0 += 1;
-        self.touched.push(node);
+        self.harm.touched.push(node);
         self.cut_sources_of(node);
         self.with_controller(|controller, _, _| controller.on_life_over(node, last));
         self.lose_unsynced(node);

@@ -70,10 +70,8 @@ pub struct World {
     /// Of all applications by node id, run control included.
     roles: Arc<[Role]>,
     readout: Vec<NodeId>,
-    controller: Controller,
-    controller_wake: Option<Time>,
-    queue: Queue<Event>,
-    pending: Slab<What>,
+    direction: Direction,
+    agenda: Agenda,
     processors: Processors,
     drivers: Option<Drivers>,
     /// Those that join; without it applications know each other at once.
@@ -81,23 +79,50 @@ pub struct World {
     arrivals: Arrivals,
     /// What gives the fragments of each link of each application their event number.
     checks: Vec<Vec<FragmentCheck>>,
-    touched: Vec<NodeId>,
-    forced: bool,
+    harm: Harm,
     trace: Trace,
     monitor: Monitor,
     sources: Sources,
     pausing: Pausing,
     /// What the planted bug has come across.
     planted: u64,
-    /// When triggers were first allowed.
-    began: Time,
     tally: Tally,
     out: Outbox,
-    /// Whether the actions of a component are carried out at this moment.
+    acting: Acting,
+    encoded: Vec<u8>,
+}
+
+/// Run control, and what it waits for.
+struct Direction {
+    controller: Controller,
+    /// When it wants to be called.
+    wake: Option<Time>,
+    /// When triggers were first allowed.
+    began: Time,
+}
+
+/// What is still to happen.
+struct Agenda {
+    queue: Queue<Event>,
+    pending: Slab<What>,
+}
+
+/// What the plan has done to the run.
+#[derive(Default)]
+struct Harm {
+    /// Applications that died or hang.
+    touched: Vec<NodeId>,
+    /// The run was ended by force.
+    forced: bool,
+}
+
+/// The actions of a component are carried out.
+#[derive(Default)]
+struct Acting {
+    /// At this moment.
     acts: bool,
     /// What arrived meanwhile, and costs nothing: in its turn, else what an action leads to would overtake the actions behind it.
     behind: VecDeque<(NodeId, Arriving)>,
-    encoded: Vec<u8>,
 }
 
 /// When what is on its way arrives.
@@ -239,10 +264,8 @@ impl World {
             roles: core::iter::once(Role::RunControl).chain(applications.iter().map(|app| app.role)).collect(),
             slots: applications.into_iter().map(Slot::new).collect(),
             readout,
-            controller,
-            controller_wake: None,
-            queue: Queue::new(),
-            pending: Slab::default(),
+            direction: Direction { controller, wake: None, began: Time::ZERO },
+            agenda: Agenda { queue: Queue::new(), pending: Slab::default() },
             processors: Processors::new(&setup.hosts),
             joining: setup.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
@@ -254,18 +277,15 @@ impl World {
                 splits: Vec::new(),
             },
             checks: vec![Vec::new(); setup.applications.len()],
-            touched: Vec::new(),
-            forced: false,
+            harm: Harm::default(),
             trace: Trace::None,
             monitor,
             sources: Sources::new(&setup.detectors, setup.seed),
             pausing: Pausing::default(),
             planted: 0,
-            began: Time::ZERO,
             tally: Tally::default(),
             out: Outbox::new(),
-            acts: false,
-            behind: VecDeque::new(),
+            acting: Acting::default(),
             encoded: Vec::new(),
             setup,
         }
@@ -295,7 +315,7 @@ impl World {
         } else {
             self.appear_all();
         }
-        while !self.controller.has_ended() {
+        while !self.direction.controller.has_ended() {
             self.step();
         }
         let ended = self.now;
@@ -325,27 +345,27 @@ impl World {
     /// What is pending next until then, of what nothing else is done with.
     fn next_until(&mut self, until: Time) -> Option<What> {
         loop {
-            let event = self.queue.pop()?;
-            self.now = self.queue.now().to_time();
+            let event = self.agenda.queue.pop()?;
+            self.now = self.agenda.queue.now().to_time();
             if self.now > until {
                 return None;
             }
             if let Event::Pending(index) = event {
-                return Some(self.pending.remove(index));
+                return Some(self.agenda.pending.remove(index));
             }
         }
     }
 
     fn step(&mut self) {
-        let event = self.queue.pop().expect("a run that has not ended has something to do");
+        let event = self.agenda.queue.pop().expect("a run that has not ended has something to do");
         self.tally.steps += 1;
         assert!(self.tally.steps < self.setup.steps_max, "the run ends within {} steps", self.setup.steps_max);
-        self.now = self.queue.now().to_time();
+        self.now = self.agenda.queue.now().to_time();
         let what = match event {
-            Event::Pending(index) => self.pending.remove(index),
+            Event::Pending(index) => self.agenda.pending.remove(index),
             Event::Network(step) => {
                 if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
-                    ethernet.network.step(&mut self.queue, step);
+                    ethernet.network.step(&mut self.agenda.queue, step);
                 }
                 return self.take_outcomes();
             }
@@ -369,7 +389,7 @@ impl World {
             What::Turn(turn) => self.turn(turn),
             What::Frames { from, to, frames } => self.frames_come(from, to, frames),
             What::Begin => {
-                self.began = self.now;
+                self.direction.began = self.now;
                 self.doom_sources();
                 let limits = RunLimits { duration: self.setup.duration, stop_timeout: self.setup.stop_timeout };
                 self.with_controller(|controller, now, out| {
@@ -379,8 +399,8 @@ impl World {
                 });
             }
             What::WakeController => {
-                if self.controller_wake == Some(self.now) {
-                    self.controller_wake = None;
+                if self.direction.wake == Some(self.now) {
+                    self.direction.wake = None;
                     self.with_controller(Controller::on_deadline);
                 }
             }
@@ -390,7 +410,7 @@ impl World {
             What::Join(event) => self.on_join_event(event),
             What::Source(event) => self.on_source_event(event),
         }
-        while let Some((to, arriving)) = self.behind.pop_front() {
+        while let Some((to, arriving)) = self.acting.behind.pop_front() {
             self.served(to, arriving);
         }
     }
@@ -414,7 +434,7 @@ impl World {
             cost += each;
         }
         match self.processors.take(usize::from(to.0) - 1, self.now, cost) {
-            None if self.acts => self.behind.push_back((to, arriving)),
+            None if self.acting.acts => self.acting.behind.push_back((to, arriving)),
             None => self.served(to, arriving),
             Some(at) => self.schedule(at, What::Served(to, arriving)),
         }
@@ -534,7 +554,7 @@ impl World {
 
     /// Carries out actions, checks the component, and arms its next deadline.
     fn carry_out(&mut self, from: NodeId, out: &mut Outbox) {
-        let acted = core::mem::replace(&mut self.acts, true);
+        let acted = core::mem::replace(&mut self.acting.acts, true);
         for action in out.drain() {
             match action {
                 Action::Send { to, message } => {
@@ -550,7 +570,7 @@ impl World {
                 Action::Note(note) => self.monitor.noted(from, &note),
             }
         }
-        self.acts = acted;
+        self.acting.acts = acted;
         let checks = self.setup.checks;
         let forgets = self.forgets_deadlines(from);
         let slot = &mut self.slots[usize::from(from.0) - 1];
@@ -596,7 +616,7 @@ impl World {
 
     fn with_controller(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Outbox)) {
         let mut out = Outbox::new();
-        call(&mut self.controller, self.now, &mut out);
+        call(&mut self.direction.controller, self.now, &mut out);
         let mut sends = Vec::new();
         route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
         for (to, message) in sends {
@@ -614,18 +634,18 @@ impl World {
             let at = self.arrival(RUN_CONTROL, to);
             self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
         }
-        if let Some(deadline) = self.controller.next_deadline() {
+        if let Some(deadline) = self.direction.controller.next_deadline() {
             let at = deadline.max(self.now);
-            if self.controller_wake != Some(at) {
-                self.controller_wake = Some(at);
+            if self.direction.wake != Some(at) {
+                self.direction.wake = Some(at);
                 self.schedule(at, What::WakeController);
             }
         }
     }
 
     fn schedule(&mut self, at: Time, what: What) {
-        let index = self.pending.insert(what);
-        self.queue.at(Instant::from(at).max(self.queue.now()), Event::Pending(index));
+        let index = self.agenda.pending.insert(what);
+        self.agenda.queue.at(Instant::from(at).max(self.agenda.queue.now()), Event::Pending(index));
     }
 
     fn slot(&self, node: NodeId) -> &Slot {

@@ -100,8 +100,8 @@ pub struct Outcomes {
 
 impl World {
     pub(super) fn conclude(mut self) -> Outcomes {
-        let mut ending = self.controller.ending().expect("the run has ended");
-        for slot in self.slots.iter().filter(|slot| self.touched.contains(&slot.app.node)) {
+        let mut ending = self.direction.controller.ending().expect("the run has ended");
+        for slot in self.slots.iter().filter(|slot| self.harm.touched.contains(&slot.app.node)) {
             let left = self.open_files(slot.app.node);
             let is_unknown = |file: &&FileRecord| ending.files.iter().all(|known| known.path != file.path);
             let closed: Vec<FileRecord> = slot.closed.iter().filter(is_unknown).cloned().collect();
@@ -115,8 +115,8 @@ impl World {
             dfm.counters = counters.to_values();
         }
         let applications: Vec<Application> = self.slots.iter().map(|slot| slot.app.clone()).collect();
-        let mut touched = core::mem::take(&mut self.touched);
-        let forced = self.forced || ending.forced;
+        let mut touched = core::mem::take(&mut self.harm.touched);
+        let forced = self.harm.forced || ending.forced;
         // What a filter daemon knew that has died is known to nobody.
         let has_lost_efd = self.slots.iter().any(|slot| slot.app.role == Role::Efd && touched.contains(&slot.app.node));
         let in_files: BTreeSet<EventId> =
@@ -143,7 +143,7 @@ impl World {
         .account();
         touched.dedup();
         Outcomes {
-            began: self.began,
+            began: self.direction.began,
             ended: self.now,
             busy: self.monitor.busy.iter().map(|(node, cause, _)| format!("{node:?}: {}", cause.describe())).collect(),
             lost_credits,
@@ -154,7 +154,7 @@ impl World {
             account,
             ending,
             touched,
-            forced: self.forced,
+            forced: self.harm.forced,
             trace: self.trace.finish(),
             inputs: self.tally.inputs,
             troubles: self.tally.troubles,

@@ -119,7 +119,7 @@ impl World {
         }
         let tag = u64::from(ethernet.flights.insert(Flight { message, to: Receivers::One(envelope) }));
         let message = network::Message { from: port, to: other, len_bytes, protocol, tag };
-        ethernet.network.send(&mut self.queue, message);
+        ethernet.network.send(&mut self.agenda.queue, message);
         self.take_outcomes();
     }
 
@@ -148,7 +148,7 @@ impl World {
         if !ports.is_empty() {
             let to = Receivers::Many(elsewhere, ports.len());
             let tag = u64::from(ethernet.flights.insert(Flight { message: message.clone(), to }));
-            ethernet.network.multicast(&mut self.queue, own, &ports, len_bytes, tag);
+            ethernet.network.multicast(&mut self.agenda.queue, own, &ports, len_bytes, tag);
         }
         for envelope in here {
             let at = self.now + self.setup.handover;
@@ -369,7 +369,7 @@ impl World {
     }
 
     pub(super) fn is_healed(&self) -> bool {
-        self.setup.healed_after.is_some_and(|after| self.began + after <= self.now && self.began > Time::ZERO)
+        self.setup.healed_after.is_some_and(|after| self.direction.began + after <= self.now && self.direction.began > Time::ZERO)
     }
 
     pub(super) fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {

@@ -17,7 +17,7 @@ use super::{Arriving, Fragments, Slot, What, World, Written};
 
 impl World {
     pub(super) fn work(&mut self, node: NodeId, ticket: Ticket, work: Work) {
-        let in_run = self.now.since(self.began);
+        let in_run = self.now.since(self.direction.began);
         let outside = &mut self.setup.outside;
         let (effort, place, channel) = match &work {
             Work::ReadOut(events) => return self.read_out(node, ticket, events),
