@@ -18,12 +18,12 @@ pub(crate) struct PushWindow {
 }
 
 impl PushWindow {
-    /// A window of this many bytes. It is overrun by one message at most, so that any message can go.
+    /// A window of this many bytes. It is overrun by one event at most, so that any event can go.
     pub(crate) fn new(window_bytes: u64) -> Self {
         Self { window_bytes, pushed: 0, taken: 0 }
     }
 
-    /// Whether one more message may go.
+    /// Whether one more event may go.
     pub(crate) fn is_open(&self) -> bool {
         self.pushed - self.taken < self.window_bytes
     }

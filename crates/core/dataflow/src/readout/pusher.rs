@@ -18,7 +18,7 @@ pub struct PushParameters {
     pub destination: Destination,
     /// The builders.
     pub sfis: Vec<NodeId>,
-    /// Most bytes on the way to each builder, overrun by one message at most.
+    /// Most bytes on the way to each builder, overrun by one event at most.
     pub window_bytes: u64,
     /// Rate towards each builder in bytes per second; without it, as fast as credits allow.
     pub bytes_per_s: Option<u64>,
@@ -145,9 +145,14 @@ impl Pusher {
         None
     }
 
-    /// The next event of a lane.
+    /// The next event of a group. Where the window closes, the rest of the group goes with the next credit.
     pub(crate) fn take(&mut self, lane: usize) -> Option<EventId> {
-        self.lanes[lane].waiting.pop_front()
+        let lane = &mut self.lanes[lane];
+        if !lane.window.is_open() {
+            lane.due = Time::ZERO;
+            return None;
+        }
+        lane.waiting.pop_front()
     }
 
     /// The builder of a lane.
@@ -279,9 +284,14 @@ mod tests {
     fn goes(pusher: &mut Pusher, now: Time, len_bytes: usize) -> Vec<(u16, Vec<u64>)> {
         let mut groups = Vec::new();
         while let Some((lane, count)) = pusher.next(now) {
-            let events: Vec<u64> = (0..count).map(|_| pusher.take(lane).expect("an event waits").0).collect();
-            let sent = events.iter().map(|_| pusher.sent(now, lane, len_bytes).0);
-            groups.push((sent.last().expect("a group").0, events));
+            let mut events = Vec::new();
+            while events.len() < count
+                && let Some(event) = pusher.take(lane)
+            {
+                events.push(event.0);
+                pusher.sent(now, lane, len_bytes);
+            }
+            groups.push((pusher.builder(lane).0, events));
         }
         pusher.check();
         groups
@@ -323,6 +333,15 @@ mod tests {
         assert!(goes(&mut pusher, at_us(30), 1).is_empty());
         assert_eq!(goes(&mut pusher, at_us(1030), 1), [(8, vec![4])]);
         assert_eq!(pusher.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_group_overruns_the_window_by_one_event_and_goes_on_with_the_next_credit() {
+        let mut pusher = pusher(|p| p.group = 3);
+        offer(&mut pusher, at_us(0), 8, 1..4);
+        assert_eq!(goes(&mut pusher, at_us(0), 6_000), [(8, vec![1, 2])]);
+        pusher.on_credit(NodeId(8), pusher.pushed(NodeId(8)) - 1);
+        assert_eq!(goes(&mut pusher, at_us(1), 6_000), [(8, vec![3])]);
     }
 
     #[test]

@@ -369,7 +369,9 @@ impl World {
     }
 
     pub(super) fn is_healed(&self) -> bool {
-        self.setup.healed_after.is_some_and(|after| self.direction.began + after <= self.now && self.direction.began > Time::ZERO)
+        self.setup
+            .healed_after
+            .is_some_and(|after| self.direction.began + after <= self.now && self.direction.began > Time::ZERO)
     }
 
     pub(super) fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {

@@ -77,6 +77,19 @@ fn events_by_number_are_pushed_ahead_of_their_assignment() {
 }
 
 #[test]
+fn groups_that_come_ahead_of_their_assignment_find_room() {
+    let groups = push(Destination::Table).map(|p| Push { group: 4, ahead: 200, window_bytes: 700, ..p });
+    let (_, sfi, ros) = run(&Plan {
+        spacing: Spacing::Unlimited,
+        push: groups,
+        in_flight: 100,
+        dfm_queue: 200,
+        ..plan(Destination::Table)
+    });
+    assert_eq!((sfi.pushed_dropped, ros.event_requests), (0, 0), "{sfi:?}");
+}
+
+#[test]
 fn lost_pushes_and_credits_leak_no_credit() {
     for destination in [Destination::Assigned, Destination::Table] {
         let links = Links { loss: 0.2, duplication: 0.1, delay: 0.05, ..Links::perfect() };
