@@ -32,10 +32,12 @@ impl Directing {
         self.table.take(table);
     }
 
-    /// The builder of a new event. One that comes before the first version is named with that.
+    /// The builder of a new event. One that comes before the first version is named with that, and those behind it in its pass,
+    /// too: else younger events take the credit for which older ones wait.
     pub(crate) fn direct(&mut self, event: &EventInfo) -> Option<NodeId> {
-        if self.is_expected && self.table.newest().is_none() {
+        if self.is_expected && (self.table.newest().is_none() || !self.early.is_empty()) {
             self.early.push_back(*event);
+            return None;
         }
         self.table.of(event.event)
     }
@@ -75,8 +77,9 @@ mod tests {
         for (version, first, sfi) in [(1, 0, 7), (2, 12, 8)] {
             directing.take(Destinations { version, first: EventId(first), run: 1, sfis: alloc::vec![NodeId(sfi)] });
         }
+        assert_eq!(directing.direct(&info(15)), None, "not before the older ones");
         let named: alloc::vec::Vec<_> = directing.take_early().map(|(sfi, event)| (sfi.0, event.event.0)).collect();
-        assert_eq!(named, [(7, 11), (8, 12), (8, 14)]);
+        assert_eq!(named, [(7, 11), (8, 12), (8, 14), (8, 15)]);
         assert_eq!((directing.direct(&info(20)), directing.take_early().count()), (Some(NodeId(8)), 0));
         directing.begin_anew();
         assert_eq!(directing.direct(&info(21)), None);

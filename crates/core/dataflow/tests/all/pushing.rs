@@ -134,6 +134,20 @@ fn events_that_come_before_the_first_table_are_pushed_when_it_has_come() {
     assert_eq!(answers(&ros.pass([fragment(3), done(ticket, 1)])), [(3, 0)]);
 }
 
+/// Younger events must not take the credit: a builder gives none back before the older ones are whole.
+#[test]
+fn events_before_the_first_table_go_before_those_behind_it() {
+    let mut ros = Driver::new();
+    ros.pass([Input::Peer { node: DFM, state: PeerState::Up(Incarnation(1)) }]);
+    let (first, _) = ros.accepts(0..3);
+    let table = Destinations { version: 1, first: EventId(0), run: 1, sfis: SFIS.to_vec() };
+    let inputs = (0..3).map(fragment).chain([done(first, 3), says(DFM, Message::Destinations(table))]);
+    let accepted = (3..5).map(|event| EventInfo { event: EventId(event), ..EventInfo::default() }).collect();
+    let younger = [says(LEVEL1, accept(accepted)), fragment(3), fragment(4), done(Ticket(first.0 + 1), 2)];
+    let pushed = ros.pass(inputs.chain(younger));
+    assert_eq!(sent(&pushed), [(SFIS[0], vec![0, 2, 4], false), (SFIS[1], vec![1, 3], false)]);
+}
+
 struct Driver {
     ros: Ros,
     now: Time,
