@@ -113,8 +113,11 @@ impl PushControl {
             return false;
         }
         self.table.forget_below(oldest);
-        let first = self.newest.map_or(EventId(0), |newest| EventId(newest.0.saturating_add(self.ahead + 1)));
         let version = self.table.newest().map_or(1, |newest| newest.version + 1);
+        // Before the first event that comes here, read-out systems may have pushed by an older version.
+        let before = if version == 1 { None } else { Some(EventId(0)) };
+        let behind = |newest: EventId| EventId(newest.0.saturating_add(self.ahead + 1));
+        let first = self.newest.or(before).map_or(EventId(0), behind);
         let table = Destinations { version, first, run: *run, sfis };
         readout.iter().for_each(|&ros| out.send(ros, Message::Destinations(table.clone())));
         self.table.take(table);
@@ -169,6 +172,15 @@ mod tests {
         control.start();
         assert!(control.publish(alloc::vec![NodeId(7), NodeId(8)], EventId(0), &mut out));
         assert_eq!((sent(&mut out).len(), control.choice(EventId(1))), (2, Choice::Only(NodeId(8))));
+        assert!(control.publish(alloc::vec![NodeId(8)], EventId(0), &mut out));
+        let of = |event| control.choice(EventId(event));
+        assert_eq!(
+            [of(10), of(12)],
+            [Choice::Only(NodeId(7)), Choice::Only(NodeId(8))],
+            "the others may be on their way"
+        );
+        assert!(control.publish(alloc::vec![NodeId(7), NodeId(8)], EventId(0), &mut out));
+        sent(&mut out);
         control.on_event(EventId(5));
         assert!(!control.publish(alloc::vec![NodeId(7), NodeId(8)], EventId(0), &mut out), "no change");
         assert!(!control.publish(Vec::new(), EventId(0), &mut out), "nobody is left");
