@@ -1,8 +1,8 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
 use simulator::swarm::{
-    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, EDITION_OF_WATCHERS,
-    InputKind, LEVELS, Plan,
+    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
+    EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
 };
 use simulator::world::{Planted, Trace};
 
@@ -90,6 +90,11 @@ fn read_out_systems_stand_in_crates_or_alone() {
 #[test]
 fn some_watch_and_take_nothing() {
     campaigns_in(EDITION_OF_WATCHERS);
+}
+
+#[test]
+fn one_run_follows_another_in_the_same_processes() {
+    campaigns_in(EDITION_OF_RUNS);
 }
 
 #[test]

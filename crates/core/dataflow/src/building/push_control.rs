@@ -115,9 +115,8 @@ impl PushControl {
         self.table.forget_below(oldest);
         let version = self.table.newest().map_or(1, |newest| newest.version + 1);
         // Before the first event that comes here, read-out systems may have pushed by an older version.
-        let before = if version == 1 { None } else { Some(EventId(0)) };
-        let behind = |newest: EventId| EventId(newest.0.saturating_add(self.ahead + 1));
-        let first = self.newest.or(before).map_or(EventId(0), behind);
+        let newest = self.newest.or((version > 1).then_some(EventId(0)));
+        let first = newest.map_or(EventId(0), |newest| EventId(newest.0.saturating_add(self.ahead + 1)));
         let table = Destinations { version, first, run: *run, sfis };
         readout.iter().for_each(|&ros| out.send(ros, Message::Destinations(table.clone())));
         self.table.take(table);

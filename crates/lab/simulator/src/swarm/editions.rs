@@ -10,7 +10,7 @@ use dataflow::filter::streams::StreamRule;
 
 use dataflow::node::RUN_CONTROL;
 
-use super::plan::{EDITION_OF_CRATES, EDITION_OF_PROCESSORS, EDITION_OF_WATCHERS, InputKind, Plan};
+use super::plan::{EDITION_OF_CRATES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_WATCHERS, InputKind, Plan};
 use crate::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet};
 
 impl Plan {
@@ -63,6 +63,9 @@ impl Plan {
         if edition >= EDITION_OF_WATCHERS {
             self.draw_watchers(&mut Random::new(seed ^ 0x7761_7463_6865));
         }
+        if edition >= EDITION_OF_RUNS {
+            self.draw_next_run(&mut Random::new(seed ^ 0x0061_6761_696e));
+        }
     }
 
     /// Applications join, and are joined by others than they seem: without the secret, or with that of a former life or of this one.
@@ -110,6 +113,19 @@ impl Plan {
             }
         }
         self.joins = Some(Joins { notice_max, faults });
+    }
+
+    /// Another run follows in the same processes, of which some die before it.
+    fn draw_next_run(&mut self, r: &mut Random) {
+        self.again = r.chance(0.7);
+        let returning = self.returning();
+        let Some(joins) = &mut self.joins else { return };
+        for (_, node, _) in returning {
+            if r.chance(0.3) {
+                let fault = if r.chance(0.7) { JoinFault::Death(node) } else { JoinFault::Cut(node) };
+                joins.faults.push((Moment::BetweenRuns(Duration::from_micros(r.below(400))), fault));
+            }
+        }
     }
 
     /// Those that die and return: when, who, and for how long they are away.

@@ -26,7 +26,7 @@ use std::rc::Rc;
 
 use base::ids::RunNumber;
 
-use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
+use crate::world::{Costs, Hosts, Outcomes, Processes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
@@ -35,7 +35,7 @@ type Failures = Vec<String>;
 
 pub use plan::{
     Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS,
-    EDITION_OF_WATCHERS, Fine, InputKind, LEVELS, Plan, Push,
+    EDITION_OF_RUNS, EDITION_OF_WATCHERS, Fine, InputKind, LEVELS, Plan, Push,
 };
 
 pub use drawn::{Drawn, Sending};
@@ -66,25 +66,45 @@ impl Plan {
     }
 
     fn run_within(&self, trace: Trace, steps_max: u64) -> Run {
-        let (outcomes, seen) = self.outcomes(trace, steps_max);
-        let twin = self.twin().map(|twin| twin.outcomes(Trace::None, steps_max));
+        let (world, seen) = self.world(self.seed, trace, steps_max);
+        let (outcomes, processes) = world.run_and_keep();
+        let seen = seen.take();
+        let twin = self.twin().map(|twin| {
+            let (world, seen) = twin.world(self.seed, Trace::None, steps_max);
+            (world.run(), seen.take())
+        });
         let doubtful = |run: &Outcomes| run.account.level2_forced + run.account.level2_incomplete;
         let is_whole = |run: &Outcomes| run.account.level1 == self.events && doubtful(run) == 0;
         let twin = twin.filter(|(twin, _)| is_whole(twin) && is_whole(&outcomes)).map(|(_, seen)| seen);
-        let failures = Check { plan: self, outcomes: &outcomes, seen: &seen, twin: twin.as_ref() }.failures();
+        let mut failures = Check { plan: self, outcomes: &outcomes, seen: &seen, twin: twin.as_ref() }.failures();
+        if let Some(processes) = processes.filter(|_| self.again) {
+            failures.extend(self.next().failures_in(processes, steps_max));
+        }
         Run { outcomes, failures }
     }
 
-    fn outcomes(&self, trace: Trace, steps_max: u64) -> (Outcomes, Seen) {
+    /// The run that follows in the same processes.
+    fn next(&self) -> Self {
+        Self { run: self.run + 1, again: false, ..self.clone() }
+    }
+
+    fn failures_in(&self, processes: Processes, steps_max: u64) -> Failures {
+        let (world, seen) = self.world(!self.seed, Trace::None, steps_max);
+        let outcomes = world.in_processes_of(processes).run();
+        let failures = Check { plan: self, outcomes: &outcomes, seen: &seen.take(), twin: None }.failures();
+        failures.into_iter().map(|failure| format!("in the next run: {failure}")).collect()
+    }
+
+    /// With draws of its own from a seed.
+    fn world(&self, seed: u64, trace: Trace, steps_max: u64) -> (World, Rc<RefCell<Seen>>) {
         let seen = Rc::new(RefCell::new(Seen::default()));
-        let setup = Setup { steps_max, ..self.setup(Rc::clone(&seen)) };
-        let outcomes = World::new(setup).bounded(self.assembly().bounds()).traced(trace).run();
-        (outcomes, seen.take())
+        let setup = Setup { seed, steps_max, ..self.setup(Rc::clone(&seen)) };
+        (World::new(setup).bounded(self.assembly().bounds()).traced(trace), seen)
     }
 
     /// The same without any fault, where the files have to be the same.
     fn twin(&self) -> Option<Self> {
-        let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, ..self.clone() };
+        let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, again: false, ..self.clone() };
         (self.keeps_all() && self.keeps_data()).then(twin)
     }
 

@@ -149,6 +149,8 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// How applications join; without it they know each other at once.
     pub joins: Option<Joins>,
+    /// Whether another run follows in the same processes, if they join and all go on.
+    pub again: bool,
     /// Sources that send by themselves; without them a link is read out when level 1 says so.
     pub sending: Option<Sending>,
     /// Which events are shown to those who watch.
@@ -327,6 +329,7 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             joins: None,
+            again: false,
             sending: None,
             sampling: configuration::Sampling::default(),
             planted: None,
@@ -462,6 +465,7 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             joins: None,
+            again: false,
             sending: None,
             sampling: configuration::Sampling::default(),
             planted: None,
@@ -799,3 +803,5 @@ pub const EDITION_OF_PROCESSORS: u32 = 12;
 pub const EDITION_OF_CRATES: u32 = 13;
 /// That which draws who watches; all else is drawn as in that of crates.
 pub const EDITION_OF_WATCHERS: u32 = 14;
+/// That which draws another run in the same processes.
+pub const EDITION_OF_RUNS: u32 = 15;

@@ -117,6 +117,49 @@ impl Joining {
         }
     }
 
+    /// Itself, with what is to go wrong in another run.
+    pub(super) fn for_run_of(self, Self { joins, .. }: Self) -> Self {
+        Self { joins, ..self }
+    }
+
+    /// The former run is left: what comes now is of the next one.
+    pub(super) fn leads_on(&mut self) {
+        (self.has_begun, self.is_over) = (false, false);
+    }
+
+    /// Whoever is at the other end, and has joined, is this member from now on.
+    fn rename(&mut self, link: LinkId, member: Member) {
+        self.forget(member.0);
+        self.admitted.insert(member);
+        self.ends[link.0 ^ 1].owner = Owner::Application(member);
+        if let ProofState::Proven(passage) = &mut self.ends[link.0].state {
+            passage.rename(member);
+        }
+    }
+
+    /// Whether all have joined, and live.
+    pub(super) fn is_complete(&self) -> bool {
+        self.registrar().all_joined() && self.participants.iter().all(Option::is_some)
+    }
+
+    pub(super) fn registrar(&self) -> &Registrar {
+        self.registrar.as_ref().expect("the registrar is not called")
+    }
+
+    pub(super) fn links_of(&self, member: Member) -> Vec<LinkId> {
+        let is_own = |end: &ConnectionEnd| end.owner == Owner::Application(member);
+        let own = |(index, end): (usize, &ConnectionEnd)| is_own(end).then_some(LinkId(index));
+        self.ends.iter().enumerate().filter_map(own).collect()
+    }
+
+    /// An application begins its lives anew.
+    pub(super) fn forget(&mut self, node: NodeId) {
+        for lives in [&mut self.placed, &mut self.admitted, &mut self.over] {
+            lives.retain(|(of, _)| *of != node);
+        }
+        self.heard.retain(|(here, _), _| *here != node);
+    }
+
     fn nonce(&mut self) -> [u8; 32] {
         core::array::from_fn(|_| self.random.below(256) as u8)
     }
@@ -136,7 +179,7 @@ impl Joining {
 }
 
 /// Does at once what is to be done for one side; what concerns the whole run waits until it has said all.
-struct Hands<'a> {
+pub(super) struct Hands<'a> {
     world: &'a mut World,
     here: Owner,
     asked: Vec<Asked>,
@@ -205,6 +248,10 @@ impl RegistrarDriver for Hands<'_> {
         if self.world.slot(node).gone {
             return Err("killed by a fault".into());
         }
+        if self.world.only_joins() {
+            self.world.slot_mut(node).incarnation = life;
+            self.world.joining().forget(node);
+        }
         assert_eq!(self.world.slot(node).incarnation, life, "lives are counted alike");
         let away = if life == Incarnation::FIRST { self.world.setup.lateness(node) } else { self.world.away(node) };
         self.world.schedule(self.world.now + away, What::Join(JoinEvent::Starts(node)));
@@ -217,7 +264,10 @@ impl RegistrarDriver for Hands<'_> {
         }
     }
 
-    fn rename(&mut self, _: LinkId, _: Member) {}
+    fn rename(&mut self, link: LinkId, (node, life): Member) {
+        self.world.slot_mut(node).incarnation = life;
+        self.world.joining().rename(link, (node, life));
+    }
 
     fn life_over(&mut self, _: NodeId) {}
 
@@ -256,8 +306,9 @@ impl ParticipantDriver for Hands<'_> {
         Ok(Place { peers, ..Place::default() })
     }
 
-    fn leave_place(&mut self, _: LinkId) {
-        unreachable!("a world has one run");
+    fn leave_place(&mut self, control: LinkId) {
+        let Owner::Application((here, _)) = self.here else { unreachable!("an application has its place") };
+        self.world.leave(here, control);
     }
 
     fn medium(&self, _: LinkId) -> Option<Medium> {
@@ -268,6 +319,14 @@ impl ParticipantDriver for Hands<'_> {
 impl World {
     /// The processes are started.
     pub(super) fn start_processes(&mut self) {
+        self.with_registrar(|registrar, hands| {
+            registrar.start_missing(hands).expect("nobody is gone before the start");
+        });
+        self.configure_joined();
+    }
+
+    /// Those that have joined, or join, get their places in the run.
+    pub(super) fn configure_joined(&mut self) {
         let number = self.setup.run;
         let welcome = Message::Welcome {
             configuration: String::new(),
@@ -276,12 +335,16 @@ impl World {
             datagrams: Box::default(),
         };
         self.with_registrar(|registrar, hands| {
-            registrar.start_missing(hands).expect("nobody is gone before the start");
             registrar.configure(hands, RunToJoin { number, welcome, shares: false });
         });
+        self.schedule_faults(|moment| if let Moment::OfStart(after) = moment { Some(after) } else { None });
+    }
+
+    /// What goes wrong so long after now.
+    pub(super) fn schedule_faults(&mut self, after: impl Fn(Moment) -> Option<Duration>) {
         let faults = self.joining().joins.faults.clone();
         for (index, (moment, _)) in faults.into_iter().enumerate() {
-            if let Moment::OfStart(after) = moment {
+            if let Some(after) = after(moment) {
                 self.schedule(self.now + after, What::Join(JoinEvent::Fault(index)));
             }
         }
@@ -339,9 +402,7 @@ impl World {
     /// The process of an application has ended: its connections are gone, and run control is told.
     pub(super) fn process_ended(&mut self, member: Member, how: &'static str) {
         self.joining().participants[usize::from(member.0.0) - 1] = None;
-        let is_own = |end: &ConnectionEnd| end.owner == Owner::Application(member);
-        let own = |(index, end): (usize, &ConnectionEnd)| is_own(end).then_some(LinkId(index));
-        let links: Vec<LinkId> = self.joining().ends.iter().enumerate().filter_map(own).collect();
+        let links = self.joining().links_of(member);
         links.into_iter().for_each(|link| self.close(link));
         self.tell_ended(member.0, how);
     }
@@ -382,7 +443,7 @@ impl World {
         self.joining.as_mut().expect("a world in which applications join")
     }
 
-    fn with_registrar(&mut self, call: impl FnOnce(&mut Registrar, &mut Hands<'_>)) {
+    pub(super) fn with_registrar(&mut self, call: impl FnOnce(&mut Registrar, &mut Hands<'_>)) {
         let mut registrar = self.joining().registrar.take().expect("the registrar is not called twice");
         let mut hands = Hands { world: self, here: Owner::Control, asked: Vec::new() };
         call(&mut registrar, &mut hands);
@@ -414,13 +475,8 @@ impl World {
         let joining = self.joining();
         joining.has_begun = true;
         joining.registrar.as_mut().expect("the registrar is not called").begin();
-        let faults = joining.joins.faults.clone();
         self.schedule(self.now, What::Begin);
-        for (index, (moment, _)) in faults.into_iter().enumerate() {
-            if let Moment::OfRun(after) = moment {
-                self.schedule(self.now + after, What::Join(JoinEvent::Fault(index)));
-            }
-        }
+        self.schedule_faults(|moment| if let Moment::OfRun(after) = moment { Some(after) } else { None });
         for index in 0..self.setup.faults.len() {
             self.schedule(self.now + self.setup.faults[index].0, What::Fault(index));
         }
@@ -614,7 +670,7 @@ impl World {
     }
 
     /// Ends a connection; the other end sees that when all that was said before has come, or a while later.
-    fn close(&mut self, link: LinkId) {
+    pub(super) fn close(&mut self, link: LinkId) {
         if matches!(self.joining().ends[link.0].state, ProofState::Closed) {
             return;
         }
@@ -734,11 +790,16 @@ impl World {
     }
 
     fn strike_at_joining(&mut self, index: usize) {
-        let fault = self.joining().joins.faults[index].1.clone();
+        let (moment, fault) = self.joining().joins.faults[index].clone();
+        if matches!(moment, Moment::BetweenRuns(_)) && !self.only_joins() {
+            return;
+        }
         self.trace.tell(self.now, &format!("{fault:?}"));
         match fault {
             // It would be taken for one that may die.
-            JoinFault::Impostor(Impostor { as_whom: node, knows_secret: true, .. }) | JoinFault::Cut(node)
+            JoinFault::Impostor(Impostor { as_whom: node, knows_secret: true, .. })
+            | JoinFault::Cut(node)
+            | JoinFault::Death(node)
                 if !self.setup.returns(node) => {}
             // Of one that has not died yet nobody knows another life.
             JoinFault::Impostor(Impostor { as_whom: node, lives_ahead: ..0, knows_secret: true, .. })
@@ -750,6 +811,7 @@ impl World {
                     if impostor.at == RUN_CONTROL { Incarnation::FIRST } else { self.slot(impostor.at).incarnation };
                 self.connect(Owner::Impostor(impostor, life), (impostor.at, at_life));
             }
+            JoinFault::Death(node) => _ = self.end_process(node, PeerState::Down, KILLED),
             JoinFault::Cut(node) => {
                 let own = Owner::Application((node, self.slot(node).incarnation));
                 let ends = &self.joining().ends;
@@ -766,6 +828,6 @@ impl World {
 const KILLED: &str = "killed by SIGKILL";
 /// How long a process takes to start that has died by itself.
 const START: Duration = Duration::from_millis(1);
-const START_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than the longest pause before a restart, and what follows.
 const SETTLING: Duration = Duration::from_secs(60);

@@ -20,6 +20,8 @@ pub enum Moment {
     OfStart(Duration),
     /// So long after the run has begun.
     OfRun(Duration),
+    /// So long after the run before was over, if there was one in the same processes.
+    BetweenRuns(Duration),
 }
 
 /// What can go wrong with joining.
@@ -29,6 +31,8 @@ pub enum JoinFault {
     Impostor(Impostor),
     /// The connection of an application to run control breaks.
     Cut(NodeId),
+    /// The process of an application ends.
+    Death(NodeId),
 }
 
 /// Somebody who connects and says that he is another.

@@ -3,6 +3,7 @@
 //! A run is a function of its [`Setup`]: the same setup gives the same trace, to the last message. A world hosts the same
 //! components as a live run, each behind its [`Node`], conducted by the same [`Controller`].
 
+mod again;
 mod clock;
 mod costs;
 mod detectors;
@@ -50,6 +51,7 @@ use processors::Processors;
 use setup::BEGINNING;
 use sources::{Batch, SourceEvent, Sources};
 
+pub use again::Processes;
 pub use costs::{Cost, Costs};
 pub use detectors::{Beam, Detectors, Doings, Habits, Rhythm, Source};
 pub use driver::{Carrying, Driver};
@@ -102,6 +104,7 @@ struct Direction {
 }
 
 /// What is still to happen.
+#[derive(Default)]
 struct Agenda {
     queue: Queue<Event>,
     pending: Slab<What>,
@@ -265,7 +268,7 @@ impl World {
             slots: applications.into_iter().map(Slot::new).collect(),
             readout,
             direction: Direction { controller, wake: None, began: Time::ZERO },
-            agenda: Agenda { queue: Queue::new(), pending: Slab::default() },
+            agenda: Agenda::default(),
             processors: Processors::new(&setup.hosts),
             joining: setup.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
@@ -309,8 +312,19 @@ impl World {
     /// # Panics
     /// If a component finds its state inconsistent, or the run does not end.
     pub fn run(mut self) -> Outcomes {
+        self.run_to_end();
+        self.conclude()
+    }
+
+    fn run_to_end(&mut self) {
+        let goes_on = self.only_joins();
+        if goes_on {
+            self.lead_on();
+        }
         self.start_sources();
-        if self.joining.is_some() {
+        if goes_on {
+            self.configure_joined();
+        } else if self.joining.is_some() {
             self.start_processes();
         } else {
             self.appear_all();
@@ -321,7 +335,6 @@ impl World {
         let ended = self.now;
         self.settle_joining();
         self.now = ended;
-        self.conclude()
     }
 
     /// Applications know each other at once, and run control starts the run a while later; those that are late come into it.
