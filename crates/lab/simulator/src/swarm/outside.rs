@@ -185,7 +185,7 @@ impl Outside for Surroundings {
         Some(if self.plan.fails(event.event) {
             Processed::Fail { reason: DebugReason::Crash, result }
         } else if self.plan.policy.accepts(event.event, event.ordinal) {
-            Processed::Accept { streams: asked, chains, result }
+            Processed::Accept { streams: asked, chains, result, windowed: None }
         } else {
             Processed::Reject { chains }
         })
