@@ -1,6 +1,6 @@
 //! What the results among the fragments of an event say, for its header.
 
-use eformat::{EventFormat, Robs};
+use eformat::{EventFormat, Robs, SourceId, SubDetector};
 
 use crate::result::{Decision, FILTER_RESULT, FilterResult, LEVEL2_RESULT, trigger_info};
 use crate::windows::{FILTER_WINDOWS, WindowsResult};
@@ -22,20 +22,26 @@ impl EventResults {
         let mut results = Self::default();
         for rob in pieces.flat_map(|piece| Robs::new(EventFormat::V5, piece)).flatten() {
             let source_id = rob.source_id();
-            if ![LEVEL2_RESULT, FILTER_RESULT, FILTER_WINDOWS].contains(&source_id) {
-                continue;
-            }
-            let Ok(rod) = rob.rod() else { continue };
-            if source_id == FILTER_WINDOWS {
-                results.is_partial = WindowsResult::from_bytes(rod.data()).is_ok_and(|of| !of.left_out.is_empty());
-            } else if source_id == LEVEL2_RESULT
-                && let Ok(decision) = Decision::from_bytes(rod.data())
+            if matches!(source_id.sub_detector(), SubDetector::TDAQ_LVL2 | SubDetector::TDAQ_HLT)
+                && let Ok(rod) = rob.rod()
             {
-                results.lvl2_info = trigger_info(decision.passed).to_vec();
-            } else if let Ok(result) = FilterResult::from_bytes(rod.data()) {
-                results.hlt_info = trigger_info(result.decision.passed).to_vec();
+                results.add(source_id, rod.data());
             }
         }
         results
+    }
+
+    fn add(&mut self, source_id: SourceId, data: &[u8]) {
+        if source_id == LEVEL2_RESULT
+            && let Ok(decision) = Decision::from_bytes(data)
+        {
+            self.lvl2_info = trigger_info(decision.passed).to_vec();
+        } else if source_id == FILTER_RESULT
+            && let Ok(result) = FilterResult::from_bytes(data)
+        {
+            self.hlt_info = trigger_info(result.decision.passed).to_vec();
+        } else if source_id == FILTER_WINDOWS {
+            self.is_partial = WindowsResult::from_bytes(data).is_ok_and(|result| !result.left_out.is_empty());
+        }
     }
 }

@@ -48,13 +48,10 @@ class Wrong:
 class Robs:
     """Keeps two ROBs of each event with an even number, and all of the others."""
 
-    def __init__(self, setup):
-        self.keep = setup.parameters["keep"]
-
     def process(self, event):
         assert event.interval is None and not any(fragment.chunks for fragment in event.fragments.values())
         if event.ordinal % 2:
             return True
         if event.ordinal == 10:
             return weir.Decision.accept(windows=[weir.Window(0, 5)])
-        return weir.Decision.accept(windows=[weir.Window(sources=self.keep)])
+        return weir.Decision.accept(windows=[weir.Window(sources=sorted(event.fragments)[:2])])
