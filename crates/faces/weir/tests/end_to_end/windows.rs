@@ -120,7 +120,7 @@ fn chunk(place: usize, number: u64) -> Chunk {
     let pause = if place == SILENT && number > 50 { 3 * LENGTH } else { 0 };
     let begin = number * (len * BYTE_NS * 9 / 10) + place as u64 * 1000 + pause;
     let mut payload: Vec<u8> = (0..len).map(|at| 128 + ((at * 31 + number * 131 + place as u64) % 128) as u8).collect();
-    if (place as u64 * 37 + number * 11) % 89 == 0 {
+    if (place as u64 * 37 + number * 11).is_multiple_of(89) {
         let at = (number * 53 % (len - 5)) as usize;
         payload[at..at + 5].copy_from_slice(b"PULSE");
     }
