@@ -16,12 +16,13 @@ except ImportError as _missing:
         f"install it by `{_sys.executable} -m pip install numpy`"
     ) from None
 
-from weir.decision import Decision
+from weir.decision import Decision, Window
 from weir.detector import Passed, Reading, Sent, Source, source
-from weir.event import Event, EventOver, Fragment, Fragments, Setup
+from weir.event import Chunk, Event, EventOver, Fragment, Fragments, Setup
 from weir.link import Link, LinkError, Order
 
 __all__ = [
+    "Chunk",
     "Decision",
     "Event",
     "EventOver",
@@ -35,5 +36,6 @@ __all__ = [
     "Sent",
     "Setup",
     "Source",
+    "Window",
     "source",
 ]

@@ -4,11 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_ALWAYS = (1 << 64) - 1
+
+
+class Window:
+    """Data of some sources in an interval of time, to be recorded. Does not change."""
+
+    __slots__ = ("begin", "end", "sources")
+
+    #: The first nanosecond, on the clock of :attr:`Event.interval`.
+    begin: int
+    #: The first that is behind it.
+    end: int
+    #: Source identifiers; none: all sources.
+    sources: tuple[int, ...]
+
+    def __init__(self, begin: int | None = None, end: int | None = None, *, sources: Iterable[int] = ()) -> None:
+        """Chunks that meet the time from ``begin`` to ``end``, as a whole, of these sources, or of all.
+
+        Without times it is all that the sources have; so is data without a time. Raises :class:`ValueError` if it ends
+        before it begins, or if these are no times.
+        """
+        if (begin is None) != (end is None):
+            raise ValueError("a window has both a begin and an end, or neither")
+        self.begin = 0 if begin is None else int(begin)
+        self.end = _ALWAYS if end is None else int(end)
+        if not 0 <= self.begin <= self.end <= _ALWAYS:
+            raise ValueError(f"a window from {self.begin} to {self.end} ns: expected 0 <= begin <= end < 2**64")
+        self.sources = tuple(int(source) for source in sources)
+
+    def __repr__(self) -> str:
+        times = "" if (self.begin, self.end) == (0, _ALWAYS) else f"{self.begin}, {self.end}, "
+        return f"Window({times}sources={self.sources!r})"
+
 
 class Decision:
     """What becomes of an event. Made by :meth:`accept` and :meth:`reject`; does not change."""
 
-    __slots__ = ("accepted", "chains", "input", "result", "streams")
+    __slots__ = ("accepted", "chains", "input", "result", "streams", "windows")
 
     accepted: bool
     #: Names of streams, of those in the configuration; none: the streams of the chains that accepted.
@@ -19,26 +52,42 @@ class Decision:
     chains: int
     #: Chains that were tried, one bit each.
     input: int
+    #: What of the event is recorded; none: all of it.
+    windows: tuple[Window, ...]
 
     def __init__(
-        self, accepted: bool, streams: tuple[str, ...] = (), result: bytes = b"", chains: int = 0, input: int = 0
+        self,
+        accepted: bool,
+        streams: tuple[str, ...] = (),
+        result: bytes = b"",
+        chains: int = 0,
+        input: int = 0,
+        windows: tuple[Window, ...] = (),
     ) -> None:
         self.accepted = accepted
         self.streams = streams
         self.result = result
         self.chains = chains
         self.input = input
+        self.windows = windows
 
     @staticmethod
-    def accept(streams: Iterable[str] = (), result: bytes = b"", *, chains: int = 0, input: int = 0) -> Decision:
+    def accept(
+        streams: Iterable[str] = (),
+        result: bytes = b"",
+        *,
+        chains: int = 0,
+        input: int = 0,
+        windows: Iterable[Window] = (),
+    ) -> Decision:
         """The event is recorded.
 
         ``streams`` are names of the configuration. ``result`` is anything with whole 32-bit words: bytes, or a
-        numpy array; it is copied here.
+        numpy array; it is copied here. With ``windows`` only what these take is recorded.
         """
         if isinstance(streams, str):
             streams = (streams,)
-        return Decision(True, tuple(streams), bytes(result), chains, input)
+        return Decision(True, tuple(streams), bytes(result), chains, input, tuple(windows))
 
     @staticmethod
     def reject(*, chains: int = 0, input: int = 0) -> Decision:
@@ -50,7 +99,8 @@ class Decision:
     def __repr__(self) -> str:
         if not self.accepted:
             return "Decision.reject()"
-        return f"Decision.accept(streams={self.streams!r}, result=<{len(self.result)} bytes>)"
+        windows = f", windows={self.windows!r}" if self.windows else ""
+        return f"Decision.accept(streams={self.streams!r}, result=<{len(self.result)} bytes>{windows})"
 
 
 _REJECTED = Decision(False)

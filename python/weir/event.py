@@ -20,6 +20,11 @@ _COLUMNS = 7
 _WORD = 4
 _WORDS = np.dtype("<u4")
 _U32 = struct.Struct("<I")
+# Head of the chunks of a slice, and of each chunk: begin, end, count or length, status.
+_CHUNK = struct.Struct("<QQII")
+_ROD_VERSION = 2
+# Minor version of a ROD whose data are chunks.
+_TIMED = 1
 # Names of the fields of the head.
 _EVENT_NUMBER, _ORDINAL, _ITEMS, _LEVEL2, _LVL1_ID, _RUN = range(6)
 _BCID, _TRIGGER_TYPE, _FORCED, _MISSING, _COUNT, _INDEX = range(6, 12)
@@ -34,7 +39,7 @@ class EventOver(RuntimeError):
 class Setup:
     """What an algorithm gets to know when it is made."""
 
-    __slots__ = ("chains", "name", "parameters", "streams", "task")
+    __slots__ = ("chains", "name", "offsets", "parameters", "sources", "streams", "task")
 
     #: Name of the application that runs the algorithm.
     name: str
@@ -44,6 +49,10 @@ class Setup:
     streams: tuple[str, ...]
     #: Names of the chains of the menu: bit ``n`` of :attr:`Event.level2_chains` is the chain ``chains[n]``.
     chains: tuple[str, ...]
+    #: Source identifiers of the sources of the configuration that send by themselves, by name.
+    sources: dict[str, int]
+    #: ``offset`` of those that have one, by source identifier, in ns: what their chunks' times lack.
+    offsets: dict[int, int]
     #: ``pt.parameters`` of the configuration, a dictionary.
     parameters: Any
 
@@ -53,6 +62,9 @@ class Setup:
         self.streams = streams
         given = json.loads(setup) if setup else {}
         self.chains = tuple(given.get("chains", ()))
+        sources = given.get("sources", ())
+        self.sources = {source["name"]: source["id"] for source in sources}
+        self.offsets = {source["id"]: source["offset"] for source in sources if source["offset"]}
         self.parameters = given.get("parameters", {})
 
 
@@ -131,6 +143,13 @@ class Event:
     def fragments(self) -> Fragments:
         """The fragments by source identifier, in the order in which they lie in the event."""
         return Fragments(self)
+
+    @property
+    def interval(self) -> tuple[int, int] | None:
+        """Begin and end of the slice of time, in ns, with what it takes before and behind it; ``None`` if it is none."""
+        found = [fragment.interval for fragment in self.fragments.values()]
+        times = [interval for interval in found if interval is not None]
+        return (min(begin for begin, _ in times), max(end for _, end in times)) if times else None
 
     @property
     def data(self) -> Words:
@@ -288,6 +307,35 @@ class Fragment:
         checksum = 1 if rob[int(rob[2]) - 1] else 0
         return rob[int(rob[2]) : len(rob) - checksum]
 
+    @property
+    def interval(self) -> tuple[int, int] | None:
+        """What its chunks meet, in ns: begin and end; ``None`` if it has none, as the fragment of a trigger."""
+        found = self._heads()
+        return found[0][1:3] if found else None
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """Its chunks by begin, in a slice of time; none in the fragment of a trigger."""
+        data = self._event._words().view(np.uint8)
+        heads = self._heads()[1:]
+        return [Chunk(begin, end, status, data[at : at + size]) for at, begin, end, size, status in heads]
+
+    def _heads(self) -> list[tuple[int, int, int, int, int]]:
+        """The heads of its data and of each chunk, with the byte of the slot behind each; none if there are no chunks."""
+        event, at = self._event, self._entry(_DATA) * _WORD
+        end = at + self._entry(_DATA_WORDS) * _WORD
+        if self.damaged or int(self.rod[_ROD_VERSION]) & 0xFFFF != _TIMED:
+            return []
+        found = []
+        while at < end:
+            if end - at < _CHUNK.size:
+                return []
+            head = _CHUNK.unpack_from(event._memory, event._at + at)
+            at += _CHUNK.size
+            found.append((at, *head))
+            at += (head[2] + 3) // _WORD * _WORD if len(found) > 1 else 0
+        return found if found and at == end and found[0][3] == len(found) - 1 else []
+
     def __repr__(self) -> str:
         return f"<Fragment {self.source_id:#010x}: {self._entry(_DATA_WORDS)} words>"
 
@@ -304,6 +352,30 @@ class Fragment:
         word = head[_INDEX] + column * head[_COUNT] + self._position
         found: int = _U32.unpack_from(event._memory, event._at + word * _WORD)[0]
         return found
+
+
+class Chunk:
+    """What a source says of a stretch of time. Valid as long as the event."""
+
+    __slots__ = ("begin", "data", "end", "status")
+
+    #: The first nanosecond, as the source says.
+    begin: int
+    #: The first that is behind it.
+    end: int
+    #: What is wrong with it, as in :attr:`Fragment.status`; 0 is good.
+    status: int
+    #: The payload: a read-only view of shared memory. Copy what you keep.
+    data: npt.NDArray[np.uint8]
+
+    def __init__(self, begin: int, end: int, status: int, data: npt.NDArray[np.uint8]) -> None:
+        self.begin = begin
+        self.end = end
+        self.status = status
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<Chunk from {self.begin} to {self.end} ns: {len(self.data)} bytes>"
 
 
 # Most events have the same fragments in the same order.

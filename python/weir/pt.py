@@ -21,10 +21,10 @@ from typing import Any, Callable
 
 import numpy as np
 
-from weir.decision import Decision
+from weir.decision import Decision, Window
 from weir.event import Event, Setup
 
-_VERSION = 1
+_VERSION = 2
 _SETUP, _EVENTS = 1, 2
 _HELLO, _READY, _UNABLE, _ANSWERS = 1, 2, 3, 4
 _REJECTED, _ACCEPTED, _FAILED = 0, 1, 2
@@ -33,6 +33,7 @@ _EXCEPTION, _MEMORY, _BAD_ANSWER = 0, 1, 2
 _HEADER = struct.Struct("<HHI")
 _GIVEN = struct.Struct("<QII")
 _ANSWER = struct.Struct("<QBBHIQQII")
+_WINDOW = struct.Struct("<QQI")
 _PR_SET_PDEATHSIG = 1
 _FRAME_BYTES = 1 << 17
 _RESERVE_BYTES = 8 << 20
@@ -93,7 +94,10 @@ class _Server:
         self.slot_bytes = setup["slot_bytes"]
         self.result_bytes_max = setup["result_bytes_max"]
         self.message_bytes_max = setup["message_bytes_max"]
-        self.answers_bytes_max = setup["frame_bytes_max"] - 2 * setup["result_bytes_max"]
+        self.windows_max = setup["windows_max"]
+        self.windows_bytes_max = setup["windows_bytes_max"]
+        largest = _ANSWER.size + self.result_bytes_max + self.windows_bytes_max + 8
+        self.answers_bytes_max = setup["frame_bytes_max"] - _HEADER.size - largest
         # Given up when memory runs out, to have some for saying so.
         self.reserve: bytearray | None = bytearray(_RESERVE_BYTES)
         self.masks = {name: 1 << number for number, name in enumerate(setup["streams"])}
@@ -159,8 +163,27 @@ class _Server:
                 f"{self.result_bytes_max} bytes"
             )
         kind = _ACCEPTED if decision.accepted else _REJECTED
-        record = _ANSWER.pack(sequence, kind, 0, 0, mask, decision.chains, decision.input, len(result), 0)
-        return record + result + bytes(-len(result) % 8) if result else record
+        windows = self.windows(decision.windows) if decision.windows else b""
+        record = _ANSWER.pack(sequence, kind, 0, 0, mask, decision.chains, decision.input, len(result), len(windows))
+        body = result + windows
+        return record + body + bytes(-len(body) % 8) if body else record
+
+    def windows(self, windows: tuple[Window, ...]) -> bytes:
+        packed = []
+        for window in windows:
+            if not isinstance(window, Window):
+                raise _BadAnswer(f"process() returned the window {window!r:.100}: expected a weir.Window")
+            if any(not 0 <= source < 1 << 32 for source in window.sources):
+                raise _BadAnswer(f"process() returned {window!r:.100}: expected source identifiers of 32 bits")
+            packed.append(_WINDOW.pack(window.begin, window.end, len(window.sources)))
+            packed.append(struct.pack(f"<{len(window.sources)}I", *window.sources))
+        found = b"".join(packed)
+        if len(windows) > self.windows_max or len(found) > self.windows_bytes_max:
+            raise _BadAnswer(
+                f"process() returned {len(windows)} windows of {len(found)} bytes: expected at most {self.windows_max}, of "
+                f"at most {self.windows_bytes_max} bytes; ask for fewer and longer ones"
+            )
+        return found
 
     def failed(self, sequence: int, reason: int, error: BaseException) -> bytes:
         text = _describe(error).encode(errors="replace")[: self.message_bytes_max]

@@ -330,6 +330,8 @@ pub enum Processed {
         chains: Chains,
         /// A ROB fragment that is recorded with the event; may be empty.
         result: Bulk,
+        /// What is recorded in place of the whole event, if the algorithm asked for windows.
+        windowed: Option<Box<Windowed>>,
     },
     /// Not recorded.
     Reject {
@@ -343,6 +345,21 @@ pub enum Processed {
         /// A ROB fragment that is recorded with the event; may be empty.
         result: Bulk,
     },
+}
+
+/// What windows take of an event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Windowed {
+    /// The ROB fragments, some of them with fewer chunks, and what says so.
+    pub bulk: Bulk,
+    /// Chunks in them.
+    pub kept_chunks: u64,
+    /// Fragments that are left out as a whole.
+    pub left_fragments: u64,
+    /// Chunks that are left out, also with their fragment.
+    pub left_chunks: u64,
+    /// Bytes that are left out.
+    pub left_bytes: u64,
 }
 
 /// Something rare.

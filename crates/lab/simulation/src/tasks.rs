@@ -7,8 +7,9 @@ use dataflow::message::{BuiltEvent, Chains};
 use processing::{Decision, FailReason, Verdict};
 use trigger::Filter;
 
-use partition::driver::{fragments, processed};
+use partition::driver::processed;
 use partition::menu_task::decide;
+use rol::fragments;
 
 /// What processing tasks decide; how long they take says `simulation.processing`.
 pub(super) enum Tasks {
@@ -27,19 +28,19 @@ impl Tasks {
 
     pub(super) fn process(&mut self, built: &BuiltEvent) -> Processed {
         let Self::Menu { filter, run_number } = self else {
-            return Processed::Accept { streams: 0, chains: Chains::default(), result: Bulk::empty() };
+            return Processed::Accept { streams: 0, chains: Chains::default(), result: Bulk::empty(), windowed: None };
         };
         let data: Vec<(u32, PageSlice)> = fragments(&built.bulk).collect();
         let data = data.iter().map(|(source_id, data)| (*source_id, data.as_bytes())).collect();
         let verdict = match decide(filter, built.event.event.0, data) {
-            Decision::Accept { streams, chains, input, result } => {
+            Decision::Accept { streams, chains, input, result, windows } => {
                 let result = result.into_iter().flat_map(u32::to_le_bytes).collect();
-                Verdict::Accepted { streams, chains, input, result }
+                Verdict::Accepted { streams, chains, input, result, windows }
             }
             Decision::Reject { chains, input } => Verdict::Rejected { chains, input },
             Decision::Fail(message) => Verdict::Failed { reason: FailReason::Exception, message },
         };
-        processed(&built.event, *run_number, verdict)
+        processed(&built.event, *run_number, verdict, None)
     }
 }
 

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use transport::clock;
 use transport::waker::Waker;
+use trigger::windows::{WINDOWS_BYTES_MAX, WINDOWS_MAX};
 
 use crate::bell::Bell;
 use crate::blame::{Guilt, cause, fail, guilt, start_trouble};
@@ -317,6 +318,8 @@ impl Driver {
             slots: self.options.slots,
             slot_bytes: self.slot_bytes,
             result_bytes_max: RESULT_BYTES_MAX,
+            windows_max: WINDOWS_MAX,
+            windows_bytes_max: WINDOWS_BYTES_MAX,
             message_bytes_max: MESSAGE_BYTES_MAX,
             frame_bytes_max: FRAME_BYTES_MAX,
             streams: self.options.streams.clone(),

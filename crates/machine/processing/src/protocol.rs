@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use trigger::windows::{WINDOWS_BYTES_MAX, Window};
+
 use crate::verdict::{FailReason, Verdict};
 
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 /// No frame is longer: it fits in the kernel's default send buffer.
 pub(crate) const FRAME_BYTES_MAX: usize = 128 << 10;
 /// The largest result of an event.
@@ -17,6 +19,8 @@ pub(crate) const DEPTH_MAX: usize = 32;
 pub(crate) const HEADER_BYTES: usize = 8;
 pub(crate) const EVENT_BYTES: usize = 16;
 pub(crate) const ANSWER_BYTES: usize = 40;
+/// The longest answer.
+pub(crate) const ONE_BYTES_MAX: usize = ANSWER_BYTES + RESULT_BYTES_MAX + WINDOWS_BYTES_MAX + BODY_ALIGN_BYTES;
 
 /// Kinds of frames from the owner to a task.
 pub(crate) mod to_task {
@@ -40,6 +44,8 @@ pub(crate) struct Setup {
     pub(crate) slots: usize,
     pub(crate) slot_bytes: usize,
     pub(crate) result_bytes_max: usize,
+    pub(crate) windows_max: usize,
+    pub(crate) windows_bytes_max: usize,
     pub(crate) message_bytes_max: usize,
     pub(crate) frame_bytes_max: usize,
     pub(crate) streams: Vec<String>,
@@ -105,9 +111,13 @@ const FAILED: u8 = 2;
 
 /// Adds an answer to a frame.
 pub(crate) fn push_answer(sequence: u64, verdict: &Verdict, out: &mut Vec<u8>) {
+    let mut asked = Vec::new();
     let (kind, reason, streams, chains, input, body): (_, _, _, _, _, &[u8]) = match verdict {
         Verdict::Rejected { chains, input } => (REJECTED, 0, 0, *chains, *input, &[]),
-        Verdict::Accepted { streams, chains, input, result } => (ACCEPTED, 0, *streams, *chains, *input, result),
+        Verdict::Accepted { streams, chains, input, result, windows } => {
+            Window::put_all(windows, &mut asked);
+            (ACCEPTED, 0, *streams, *chains, *input, result)
+        }
         Verdict::Failed { reason, message } => {
             let reason = match reason {
                 FailReason::Memory => 1,
@@ -118,14 +128,16 @@ pub(crate) fn push_answer(sequence: u64, verdict: &Verdict, out: &mut Vec<u8>) {
         }
     };
     let body_len = u32::try_from(body.len()).expect("results and messages are bounded");
+    let asked_len = u32::try_from(asked.len()).expect("windows are bounded");
     out.extend_from_slice(&sequence.to_le_bytes());
     out.extend_from_slice(&[kind, reason, 0, 0]);
     out.extend_from_slice(&streams.to_le_bytes());
     out.extend_from_slice(&chains.to_le_bytes());
     out.extend_from_slice(&input.to_le_bytes());
     out.extend_from_slice(&body_len.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&asked_len.to_le_bytes());
     out.extend_from_slice(body);
+    out.extend_from_slice(&asked);
     out.resize(out.len().next_multiple_of(BODY_ALIGN_BYTES), 0);
 }
 
@@ -134,11 +146,13 @@ pub(crate) fn take_answer(rest: &mut &[u8], streams: usize) -> Result<(u64, Verd
     let Some((record, behind)) = rest.split_first_chunk::<ANSWER_BYTES>() else {
         return Err(format!("an answer of {} bytes, expected at least {ANSWER_BYTES}", rest.len()));
     };
-    let body_len = word(record, 32) as usize;
-    let padded = body_len.next_multiple_of(BODY_ALIGN_BYTES);
-    let body = behind.get(..body_len).filter(|_| behind.len() >= padded);
-    let body =
-        body.ok_or_else(|| format!("an answer with {body_len} more bytes, of which {} are there", behind.len()))?;
+    let [body_len, asked_len] = [32, 36].map(|at| word(record, at) as usize);
+    let len = body_len + asked_len;
+    let padded = len.next_multiple_of(BODY_ALIGN_BYTES);
+    let behind_it = behind.get(..len).filter(|_| behind.len() >= padded);
+    let (body, asked) = behind_it
+        .ok_or_else(|| format!("an answer with {len} more bytes, of which {} are there", behind.len()))?
+        .split_at(body_len);
     *rest = &behind[padded..];
     let (chains, input) = (long(record, 16), long(record, 24));
     let verdict = match record[8] {
@@ -153,7 +167,8 @@ pub(crate) fn take_answer(rest: &mut &[u8], streams: usize) -> Result<(u64, Verd
             if u64::from(mask) >> streams != 0 {
                 return Err(format!("streams {mask:#x}, of which there are {streams}"));
             }
-            Verdict::Accepted { streams: mask, chains, input, result: body.to_vec() }
+            let windows = Window::take_all(asked).map_err(|problem| problem.to_string())?;
+            Verdict::Accepted { streams: mask, chains, input, result: body.to_vec(), windows }
         }
         FAILED => {
             let reason = match record[9] {
@@ -185,17 +200,20 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 const BODY_ALIGN_BYTES: usize = 8;
 
 const _: () = assert!(ANSWER_BYTES.is_multiple_of(BODY_ALIGN_BYTES) && HEADER_BYTES.is_multiple_of(BODY_ALIGN_BYTES));
-const _: () = assert!(RESULT_BYTES_MAX + ANSWER_BYTES + HEADER_BYTES <= FRAME_BYTES_MAX);
+const _: () = assert!(ONE_BYTES_MAX + HEADER_BYTES <= FRAME_BYTES_MAX);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timing::Interval;
 
     #[test]
     fn answers_come_back() {
+        let window = Window { sources: vec![7], time: Interval::new(5, 1 << 60) };
         let verdicts = [
             Verdict::Rejected { chains: 1, input: 3 },
-            Verdict::Accepted { streams: 2, chains: 1 << 63, input: u64::MAX, result: vec![1; 12] },
+            Verdict::Accepted { streams: 2, chains: 1 << 63, input: u64::MAX, result: vec![1; 12], windows: vec![] },
+            Verdict::Accepted { streams: 2, chains: 0, input: 0, result: vec![1; 12], windows: vec![window] },
             Verdict::Failed { reason: FailReason::Memory, message: "é".into() },
             Verdict::Failed { reason: FailReason::Exception, message: String::new() },
         ];
@@ -213,7 +231,8 @@ mod tests {
     #[test]
     fn a_torn_or_false_answer_is_refused() {
         let mut frame = Vec::new();
-        let verdict = Verdict::Accepted { streams: 1, chains: 0, input: 0, result: vec![1; 12] };
+        let windows = vec![Window::of(vec![7])];
+        let verdict = Verdict::Accepted { streams: 1, chains: 0, input: 0, result: vec![1; 12], windows };
         push_answer(1, &verdict, &mut frame);
         for len in 0..frame.len() {
             assert!(take_answer(&mut &frame[..len], 1).is_err());
@@ -222,6 +241,9 @@ mod tests {
         frame[8] = 9;
         assert!(take_answer(&mut frame.as_slice(), 1).unwrap_err().contains("verdict 9"));
         frame[8] = 1;
+        assert!(take_answer(&mut frame.as_slice(), 1).is_ok());
+        frame[36] -= 4;
+        assert!(take_answer(&mut frame.as_slice(), 1).unwrap_err().contains("no windows"));
         frame[32..36].fill(0xff);
         assert!(take_answer(&mut frame.as_slice(), 1).is_err());
     }

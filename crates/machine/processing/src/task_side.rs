@@ -11,10 +11,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFl
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::stdio::{dup2_stdin, stdin};
 use transport::shared_memory::{Progress, SharedMemoryError, SlotReader};
+use trigger::windows::Window;
 
 use crate::event::EventView;
 use crate::protocol::{
-    ANSWER_BYTES, EVENT_BYTES, FRAME_BYTES_MAX, HEADER_BYTES, Header, MESSAGE_BYTES_MAX, RESULT_BYTES_MAX, Setup,
+    EVENT_BYTES, FRAME_BYTES_MAX, HEADER_BYTES, Header, MESSAGE_BYTES_MAX, ONE_BYTES_MAX, RESULT_BYTES_MAX, Setup,
     VERSION, cut, parse_events, push_answer, to_owner, to_task,
 };
 use crate::verdict::{FailReason, Verdict};
@@ -38,6 +39,8 @@ pub enum Decision {
         input: u64,
         /// Data words of the event-filter result fragment, at most [`RESULT_WORDS_MAX`].
         result: Vec<u32>,
+        /// What of the event is to be recorded; none: all of it.
+        windows: Vec<Window>,
     },
     /// The event is to be forgotten.
     Reject {
@@ -150,9 +153,12 @@ fn decide(algorithm: &mut dyn Algorithm, event: &EventView<'_>) -> Verdict {
             let message = format!("a result of {} words, at most {RESULT_WORDS_MAX} are allowed", result.len());
             Verdict::Failed { reason: FailReason::BadAnswer, message }
         }
-        Ok(Decision::Accept { streams, chains, input, result }) => {
+        Ok(Decision::Accept { streams, chains, input, result, windows }) => {
+            if let Err(problem) = Window::check_all(&windows) {
+                return Verdict::Failed { reason: FailReason::BadAnswer, message: problem.to_string() };
+            }
             let result = result.iter().flat_map(|word| word.to_le_bytes()).collect();
-            Verdict::Accepted { streams, chains, input, result }
+            Verdict::Accepted { streams, chains, input, result, windows }
         }
         Ok(Decision::Fail(message)) => Verdict::Failed { reason: FailReason::Exception, message },
         Err(panic) => {
@@ -171,7 +177,7 @@ struct Answers {
 
 impl Answers {
     fn push(&mut self, sequence: u64, verdict: &Verdict, socket: &OwnedFd) -> Result<(), ServeError> {
-        if HEADER_BYTES + self.frame.len() + ANSWER_BYTES + RESULT_BYTES_MAX > FRAME_BYTES_MAX {
+        if HEADER_BYTES + self.frame.len() + ONE_BYTES_MAX > FRAME_BYTES_MAX {
             self.send(socket)?;
         }
         push_answer(sequence, verdict, &mut self.frame);

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use trigger::windows::Window;
+
 /// What becomes of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -15,6 +17,8 @@ pub enum Verdict {
         input: u64,
         /// Data words of the event-filter result fragment, little-endian; may be empty.
         result: Vec<u8>,
+        /// What of the event is to be recorded; none: all of it.
+        windows: Vec<Window>,
     },
     /// To be forgotten.
     Rejected {

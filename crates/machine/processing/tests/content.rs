@@ -7,11 +7,13 @@ mod common;
 use common::{Algorithms, PATIENCE, rob, start};
 use eformat::{LOST_ROB_BYTES, RobParams, RodHeader, SourceId, lost_rob};
 use processing::{EventHead, FailReason, NoticeKind, TasksOptions, Verdict};
+use timing::Interval;
+use trigger::windows::Window;
 
 const ALGORITHMS: &str = r#"
 import struct
 import numpy as np
-from weir import Decision
+from weir import Decision, Window
 
 class Returns:
     """The whole event, through every way to it."""
@@ -34,6 +36,18 @@ class Returns:
         assert robs == event.data.tobytes()
         assert 1 not in fragments and fragments.get(1) is None
         return Decision.accept(streams=["express"], result=b"".join(parts), chains=1 << 63, input=3)
+
+class Windows:
+    """An answer of each kind, right and wrong, by the number of the event."""
+    def process(self, event):
+        largest = [Window(number, number + 5, sources=[number, 1 << 31]) for number in range(1024)]
+        answers = [
+            [Window(5, 1 << 60), Window(sources=(7, 8)), Window(9, 9, sources=[2])], largest, [(5, 9)], largest + largest[:1],
+            [Window(sources=[1 << 32])], [Window(sources=[1] * 8192)],
+        ]
+        if event.event_number == 7:
+            answers.append([Window(9, 5)])
+        return Decision.accept(result=bytes(32 << 10), windows=answers[event.event_number - 1])
 
 class Places:
     def process(self, event):
@@ -117,7 +131,7 @@ fn a_task_sees_exactly_what_was_submitted() {
         tasks.submit(event.into(), &head, parts);
         let (ticket, verdict) = tasks.wait_done(PATIENCE).unwrap();
         assert_eq!(ticket, u64::from(event));
-        let Verdict::Accepted { streams, chains, input, result } = verdict else { panic!("{verdict:?}") };
+        let Verdict::Accepted { streams, chains, input, result, .. } = verdict else { panic!("{verdict:?}") };
         assert_eq!((streams, chains, input), (2, 1 << 63, 3));
         assert!(result == expected(&head, &fragments), "event {event}");
     }
@@ -134,6 +148,33 @@ fn a_lost_rob_is_a_fragment_without_data_and_with_its_status() {
     let (_, verdict) = tasks.wait_done(PATIENCE).unwrap();
     let Verdict::Accepted { result, .. } = verdict else { panic!("{verdict:?}") };
     assert!(result == expected(&head, &[(0x51_0001, eformat::StatusWord::LOST.0, Vec::new())]));
+}
+
+#[test]
+fn a_task_asks_for_windows_and_wrong_ones_fail_their_event() {
+    let Some(algorithms) = Algorithms::new("a_task_asks_for_windows", ALGORITHMS) else { return };
+    let mut tasks = start(algorithms.options("Windows"));
+    let mut verdicts = common::decide(&mut tasks, 7).into_iter();
+    let window = |begin, end, sources: &[u32]| Window { sources: sources.to_vec(), time: Interval { begin, end } };
+    let largest = (0..1024).map(|at| window(at, at + 5, &[at as u32, 1 << 31])).collect();
+    let few = vec![window(5, 1 << 60, &[]), Window::of(vec![7, 8]), window(9, 10, &[2])];
+    for expected in [few, largest] {
+        let Some(Verdict::Accepted { windows, result, .. }) = verdicts.next() else { panic!("no windows") };
+        assert_eq!((windows, result.len()), (expected, 32 << 10));
+    }
+    let failures: Vec<_> = verdicts
+        .map(|verdict| match verdict {
+            Verdict::Failed { reason, message } => (reason, message),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let words = ["expected a weir.Window", "1025 windows", "of 32 bits", "32788 bytes", "a window from 9 to 5 ns"];
+    for ((reason, message), (place, words)) in failures.iter().zip(words.into_iter().enumerate()) {
+        let expected = if place == 4 { FailReason::Exception } else { FailReason::BadAnswer };
+        assert_eq!(*reason, expected, "{message}");
+        assert!(message.contains(words), "{message}");
+    }
+    assert_eq!(failures.len(), words.len());
 }
 
 #[test]

@@ -10,6 +10,8 @@ use common::{decide, only_failure, plays, role, start, start_error};
 use eformat::SourceId;
 use processing::verdict::Ended;
 use processing::{Algorithm, Decision, EventView, FailReason, TasksOptions, serve};
+use timing::Interval;
+use trigger::windows::Window;
 
 struct Evil(String);
 
@@ -31,14 +33,30 @@ impl Algorithm for Evil {
                     }
                 }
                 "large" => {
-                    return Decision::Accept { streams: 0, chains: 0, input: 0, result: vec![0; 1 << 20] };
+                    return Decision::Accept {
+                        streams: 0,
+                        chains: 0,
+                        input: 0,
+                        result: vec![0; 1 << 20],
+                        windows: vec![],
+                    };
+                }
+                "turned" => {
+                    let window = Window { sources: vec![], time: Interval { begin: 9, end: 5 } };
+                    return Decision::Accept { streams: 0, chains: 0, input: 0, result: vec![], windows: vec![window] };
                 }
                 "fail" => return Decision::Fail("not for me".into()),
                 _ => {}
             }
         }
         if event.event_number().is_multiple_of(2) {
-            return Decision::Accept { streams: 1, chains: 1, input: 1, result: vec![event.lvl1_id()] };
+            return Decision::Accept {
+                streams: 1,
+                chains: 1,
+                input: 1,
+                result: vec![event.lvl1_id()],
+                windows: vec![],
+            };
         }
         Decision::Reject { chains: 0, input: 1 }
     }
@@ -76,6 +94,9 @@ fn what_goes_wrong_fails_its_event_alone() {
     assert_eq!((reason, message.as_str(), restarts), (FailReason::Exception, "not for me", 0));
     let (reason, _, restarts) = commit("large", |_| {});
     assert_eq!((reason, restarts), (FailReason::BadAnswer, 0));
+    let (reason, message, restarts) = commit("turned", |_| {});
+    assert_eq!((reason, restarts), (FailReason::BadAnswer, 0));
+    assert!(message.starts_with("window 0 ends at 5 ns, before it begins at 9 ns"), "{message}");
     let (reason, _, restarts) = commit("abort", |_| {});
     assert_eq!((reason, restarts), (FailReason::Crash(Ended::Signal(6)), 1));
     let (reason, _, restarts) = commit("loop", |options| options.timeout = Duration::from_secs(10));

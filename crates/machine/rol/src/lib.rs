@@ -49,6 +49,8 @@ mod sample;
 mod timed;
 mod trigger_file;
 mod trigger_record;
+mod whole;
+mod windowing;
 
 pub use deal::deal;
 pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word, write_emulated};
@@ -68,6 +70,8 @@ pub use sample::{
 pub use timed::{Chunk, ChunkHead, EventHead, TIMED, TimedFragments};
 pub use trigger_file::{FileTriggers, TriggerFileError};
 pub use trigger_record::{BadTriggerRecord, TRIGGER_BYTES_MAX, decode_trigger, encode_trigger};
+pub use whole::{fragments, rob_fragment};
+pub use windowing::Windowing;
 
 /// Which event of an input of `events` events the trigger `ordinal` is; `None` behind the end.
 fn input_index(ordinal: u64, events: usize, repeat: bool) -> Option<usize> {

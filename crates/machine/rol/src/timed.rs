@@ -69,7 +69,8 @@ impl ChunkHead {
         (rest.is_empty() && chunks.len() == event.chunks as usize).then_some((event, chunks))
     }
 
-    fn parse(bytes: &[u8; Self::BYTES]) -> Self {
+    /// The head in these bytes.
+    pub(crate) fn parse(bytes: &[u8; Self::BYTES]) -> Self {
         let u64_at = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let u32_at = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         Self { begin: u64_at(0), end: u64_at(8), len: u32_at(16), status: StatusWord(u32_at(20)) }

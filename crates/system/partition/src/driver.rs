@@ -5,6 +5,6 @@ pub use assembly::ByLot;
 
 pub use crate::conductor::idle;
 pub use crate::host::{
-    Meter, SHM_BATCH, SLICES_BATCH, Sample, Samples, Section, Steering, Strategy, byte_sum, fragments, processed,
+    Meter, SHM_BATCH, SLICES_BATCH, Sample, Samples, Section, Steering, Strategy, byte_sum, processed,
 };
 pub use crate::lone::{LoneReadOut, Seen};

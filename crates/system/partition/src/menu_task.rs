@@ -43,5 +43,5 @@ pub fn decide(filter: &mut Filter, event_number: u64, mut fragments: Vec<(u32, &
         return Decision::Reject { chains, input };
     }
     let result = FilterResult { decision, reason: String::new() }.to_words();
-    Decision::Accept { streams: 0, chains, input, result }
+    Decision::Accept { streams: 0, chains, input, result, windows: Vec::new() }
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use links::{Clock, Device, Link, Withheld};
 pub use named::Named;
-pub use selection::{Chain, Failures, Level2Data, Selection};
+pub use selection::{Chain, Failures, Level2Data, Selection, Windows};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
 pub use verdict::{Losses, RunState};
 

@@ -301,6 +301,11 @@ impl Text<'_> {
             let events = grouped(selection.without_stream);
             writeln!(f, "{events} events were accepted by the event filter and taken by no stream")?;
         }
+        if let Some(windows) = selection.windows {
+            let [events, chunks, all] =
+                [windows.events, windows.recorded_chunks, windows.recorded_chunks + windows.left_chunks].map(grouped);
+            writeln!(f, "of {events} events only windows are recorded: {chunks} of their {all} chunks")?;
+        }
         let Failures { crash, exception, timeout, memory, other } = selection.failures;
         let failures =
             [(crash, "crash"), (exception, "exception"), (timeout, "time-out"), (memory, "memory"), (other, "other")];

@@ -3,6 +3,7 @@
 use base::ids::Role;
 use eformat::{CheckOptions, Event, Rob, StatusWord, WORD_BYTES, check_event, stream_tag};
 use serde::Serialize;
+use trigger::windows::{FILTER_WINDOWS, LeftOut, WindowsResult};
 use trigger::{Decision, FILTER_RESULT, FilterResult, LEVEL2_RESULT};
 
 /// An event.
@@ -202,6 +203,16 @@ fn decoded(source: u32, data: &[u8], chains: &[String]) -> Vec<(&'static str, St
         said.extend((!result.reason.is_empty()).then(|| ("reason", result.reason.clone())));
         return said;
     }
+    if source == FILTER_WINDOWS.0
+        && let Ok(WindowsResult { asked, left_out }) = WindowsResult::from_bytes(data)
+    {
+        let sum = |of: fn(&LeftOut) -> u32| left_out.iter().map(|one| u64::from(of(one))).sum::<u64>().to_string();
+        return vec![
+            ("windows", asked.len().to_string()),
+            ("chunks left out", sum(|one| one.chunks)),
+            ("bytes left out", sum(|one| one.bytes)),
+        ];
+    }
     Vec::new()
 }
 
@@ -218,7 +229,7 @@ fn place(source: u32, readout: &[Vec<u32>]) -> String {
     match readout.iter().position(|robs| robs.contains(&source)) {
         Some(index) => format!("{}-{}", Role::Ros, index + 1),
         None if source == LEVEL2_RESULT.0 => "level 2".to_owned(),
-        None if source == FILTER_RESULT.0 => "event filter".to_owned(),
+        None if [FILTER_RESULT.0, FILTER_WINDOWS.0].contains(&source) => "event filter".to_owned(),
         None => "elsewhere".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
+use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Windowed, Work};
 use crate::ending::Ending;
 use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
@@ -184,9 +184,11 @@ impl Efd {
         // An event that was given up in the meantime is nobody's any more.
         let Some((origins, built)) = self.processing.remove(event) else { return };
         match processed {
-            Processed::Accept { streams, chains, result } => {
+            Processed::Accept { streams, chains, result, windowed } => {
                 self.chains.note(chains);
                 let streams = streams_of(&self.parameters.streams, event, streams, chains.passed);
+                let built =
+                    if let Some(windowed) = windowed { self.windowed(built, *windowed, streams) } else { built };
                 let recording = Recording { built: with_result(built, result), streams, debug: None };
                 self.accept(now, origins, recording, out);
             }
@@ -200,6 +202,19 @@ impl Efd {
                 self.keep(now, origins, recording, out);
             }
         }
+    }
+
+    /// The event as its windows leave it; what an event leaves out that no stream takes does not count.
+    fn windowed(&mut self, built: BuiltEvent, windowed: Windowed, streams: u32) -> BuiltEvent {
+        if streams != 0 {
+            let c = &mut self.counters;
+            c.windowed += 1;
+            c.windowed_chunks += windowed.kept_chunks;
+            c.left_chunks += windowed.left_chunks;
+            c.left_fragments += windowed.left_fragments;
+            c.left_bytes += windowed.left_bytes;
+        }
+        BuiltEvent { bulk: windowed.bulk, ..built }
     }
 
     fn count_failure(&mut self, reason: DebugReason) {

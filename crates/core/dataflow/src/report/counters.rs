@@ -519,6 +519,16 @@ counters! {
         dropped_incomplete,
         /// Accepted.
         accepted,
+        /// Of these, events of which only windows are recorded.
+        windowed,
+        /// Chunks of these events that are recorded.
+        windowed_chunks,
+        /// Chunks of these events that are left out.
+        left_chunks,
+        /// Fragments of these events that are left out as a whole.
+        left_fragments,
+        /// Bytes of these events that are left out.
+        left_bytes,
         /// Sent to the debug stream.
         debug,
         /// Of these, events that killed their processing task.

@@ -3,12 +3,12 @@
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
-use dataflow::component::{Action, Component, Input, Outbox, PeerState};
+use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Windowed, Work};
 use dataflow::filter::efd::{Decider, Demand, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::filter::streams::one_stream;
+use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::ledger::Finish;
-use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Grounds, Message};
+use dataflow::message::{BuiltEvent, Chains, Command, EventInfo, Fate, Grounds, Message};
 use dataflow::report::{Counters, EfdCounters};
 
 const DFM: NodeId = NodeId(1);
@@ -62,6 +62,30 @@ fn an_event_without_what_it_needs_is_dropped_or_goes_to_the_debug_stream() {
     assert_eq!(fates, [Fate::Accepted, Fate::Rejected, Fate::Debug, Fate::Debug, Fate::Accepted]);
     let c = EfdCounters::from_values(&daemon.efd.report(Time::ZERO).counters);
     assert_eq!((c.dropped_incomplete, c.debug_incomplete, c.rejected, c.debug), (1, 2, 1, 2));
+}
+
+#[test]
+fn what_windows_leave_of_an_event_is_recorded_and_the_rest_counted() {
+    let mut daemon = Daemon::new();
+    let streams = vec![StreamRule { by_name: true, ..one_stream()[0] }];
+    let sfos = vec![NodeId(9)];
+    daemon.efd = Efd::new(EfdParameters { sfos, streams, ..parameters(&SFIS, DFM, Decider::Tasks) });
+    [DFM, SFIS[0], NodeId(9)].into_iter().for_each(|node| _ = daemon.peer(node, PeerState::Up(Incarnation(0))));
+    let bulk = |len_bytes| Bulk::Modelled { len_bytes, seed: 0 };
+    let [kept_chunks, left_fragments, left_chunks, left_bytes] = [1, 2, 3, 4];
+    // No stream takes the second one.
+    for (event, streams) in [(0, 1), (1, 0)] {
+        daemon.built(SFIS[0], event);
+        let windowed = Windowed { bulk: bulk(100), kept_chunks, left_fragments, left_chunks, left_bytes };
+        let (chains, result, windowed) = (Chains { input: 1, passed: 1 }, bulk(10), Some(Box::new(windowed)));
+        let outcome = Outcome::Processed(Processed::Accept { streams, chains, result, windowed });
+        let sent = daemon.input(Input::Done { ticket: Ticket(event), outcome });
+        let recorded: Vec<usize> = sent.iter().filter_map(|(_, message)| Some(message.bulk()?.len())).collect();
+        assert_eq!(recorded, if event == 0 { vec![110] } else { vec![] });
+    }
+    let c = EfdCounters::from_values(&daemon.efd.report(Time::ZERO).counters);
+    assert_eq!((c.accepted, c.rejected, c.windowed), (1, 1, 1));
+    assert_eq!([c.windowed_chunks, c.left_fragments, c.left_chunks, c.left_bytes], [1, 2, 3, 4]);
 }
 
 #[test]
@@ -132,9 +156,10 @@ impl Daemon {
     fn sent(&mut self) -> Vec<(NodeId, Message)> {
         self.efd.check();
         let send = |action| match action {
-            Action::Send { to, message } => (to, message),
-            other => panic!("a daemon that decides by itself asks for no {other:?}"),
+            Action::Send { to, message } => Some((to, message)),
+            Action::Start { work: Work::Process(_), .. } => None,
+            other => panic!("a daemon asks for no {other:?}"),
         };
-        self.out.drain().map(send).collect()
+        self.out.drain().filter_map(send).collect()
     }
 }

@@ -71,3 +71,4 @@ mod test_beam;
 mod tls;
 mod top;
 mod trace;
+mod windows;

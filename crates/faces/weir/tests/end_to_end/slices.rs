@@ -102,7 +102,7 @@ fn chunks_whose_time_goes_back_are_late_and_take_no_slice_of_others() {
 
 /// When a source ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
+pub(crate) enum Ends {
     Well,
     /// Well, though each tenth of its chunks is of a time long before.
     GoingBack,
@@ -110,21 +110,25 @@ enum Ends {
 }
 
 /// A chunk: begin, end, payload.
-type Chunk = (u64, u64, Vec<u8>);
+pub(crate) type Chunk = (u64, u64, Vec<u8>);
 
 /// The chunks of a slice, by source.
 type Slices = BTreeMap<u64, BTreeMap<u32, Vec<Chunk>>>;
 
 /// Eight sources over shared memory, two read-out systems.
-struct Stream {
+pub(crate) struct Stream {
     directory: TempDir,
     grace: &'static str,
     pages: u32,
+    /// What a source sends, by its place and the number of the chunk.
+    pub(crate) chunk: fn(usize, u64) -> Chunk,
+    /// More of the configuration of a source, by its place.
+    pub(crate) more: fn(usize) -> &'static str,
 }
 
 impl Stream {
-    fn new(grace: &'static str, pages: u32) -> Self {
-        Self { directory: TempDir::new("stream"), grace, pages }
+    pub(crate) fn new(grace: &'static str, pages: u32) -> Self {
+        Self { directory: TempDir::new("stream"), grace, pages, chunk, more: |_| "" }
     }
 
     fn at(&self, place: usize) -> String {
@@ -132,6 +136,10 @@ impl Stream {
     }
 
     fn start(&self, processes: bool) -> Running {
+        self.job().patient().processes(processes).start()
+    }
+
+    pub(crate) fn job(&self) -> Job {
         let Self { grace, pages, .. } = self;
         let mut text = format!(
             "[partition]\nname = \"stream\"\n[level1]\nsource = \"time\"\nslice = \"1 ms\"\nbefore = \"100 us\"\n\
@@ -140,19 +148,20 @@ impl Stream {
         );
         for place in 0..SOURCES {
             text += &format!("[[source]]\nname = \"s{place}\"\nat = {:?}\nsize_max = \"4 kB\"\n", self.at(place));
+            text += (self.more)(place);
         }
         let path = self.directory.join("stream.toml");
         fs::write(&path, text).unwrap();
-        Job::of(&path).patient().processes(processes).start()
+        Job::of(&path)
     }
 
-    fn source(&self, place: usize, ends: Ends) -> JoinHandle<Vec<Chunk>> {
+    pub(crate) fn source(&self, place: usize, ends: Ends) -> JoinHandle<Vec<Chunk>> {
         self.source_after(place, ends, None)
     }
 
     /// Sends its chunks as fast as they are taken, when it is told to.
     fn source_after(&self, place: usize, ends: Ends, told: Option<Receiver<()>>) -> JoinHandle<Vec<Chunk>> {
-        let at = self.at(place);
+        let (at, chunk) = (self.at(place), self.chunk);
         thread::spawn(move || {
             let settings =
                 Settings { name: format!("s{place}"), id: None, key: None, patience: Duration::from_secs(60) };
@@ -251,9 +260,9 @@ fn books(link: &serde_json::Value) -> u64 {
     ["kept", "never_triggered", "late", "unplaced"].iter().map(|key| link[key].as_u64().unwrap()).sum()
 }
 
-const SOURCES: usize = 8;
-const CHUNKS: u64 = 300;
-const LENGTH: u64 = 1_000_000;
-const BEFORE: u64 = 100_000;
-const AFTER: u64 = 50_000;
-const FIRST_ID: u32 = 0x0051_0000;
+pub(crate) const SOURCES: usize = 8;
+pub(crate) const CHUNKS: u64 = 300;
+pub(crate) const LENGTH: u64 = 1_000_000;
+pub(crate) const BEFORE: u64 = 100_000;
+pub(crate) const AFTER: u64 = 50_000;
+pub(crate) const FIRST_ID: u32 = 0x0051_0000;

@@ -9,7 +9,7 @@ use dataflow::message::Grounds;
 use dataflow::report::{Counters, DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
 use super::expected::{Expected, Numbered};
-use super::outside::{Recorded, Seen};
+use super::outside::{Recorded, Seen, WINDOWED};
 use super::plan::{InputKind, Plan};
 use super::shaping;
 use super::{Failures, books, link_books};
@@ -324,6 +324,11 @@ impl Check<'_> {
             Role::Efd => {
                 let c = EfdCounters::from_values(&report.counters);
                 holds(c.unrecorded == 0, "accepted and not recorded");
+                let left = [c.windowed_chunks, c.left_fragments, c.left_chunks, c.left_bytes];
+                holds(
+                    c.windowed <= c.accepted && left == WINDOWED.map(|of_one| of_one * c.windowed),
+                    "what windows leave",
+                );
             }
             _ => {}
         }

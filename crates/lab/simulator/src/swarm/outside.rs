@@ -8,7 +8,7 @@ use std::time::Duration;
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, NodeId, Role};
 use base::random::Random;
-use dataflow::component::{Processed, Selection, Steer, Steered};
+use dataflow::component::{Processed, Selection, Steer, Steered, Windowed};
 use dataflow::level1::roib::TriggerRecord;
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
@@ -74,6 +74,19 @@ impl Surroundings {
             seen,
             plan: plan.clone(),
         }
+    }
+
+    /// What is left of the event, if its task asks for windows; the counts are those of [`WINDOWED`].
+    fn windowed(&self, built: &BuiltEvent) -> Option<Box<Windowed>> {
+        if !self.plan.has_windows(built.event.event) {
+            return None;
+        }
+        self.check_content(built);
+        let [kept_chunks, left_fragments, left_chunks, left_bytes] = WINDOWED;
+        let is_real = self.plan.sending.is_some();
+        let bytes = || Bulk::Pages(PageSlice::from(vec![1; WINDOWS_BYTES as usize]));
+        let bulk = if is_real { bytes() } else { Bulk::Modelled { len_bytes: WINDOWS_BYTES, seed: 2 } };
+        Some(Box::new(Windowed { bulk, kept_chunks, left_fragments, left_chunks, left_bytes }))
     }
 
     /// Every ROB is in the event once, with its fragment or as missing.
@@ -185,7 +198,7 @@ impl Outside for Surroundings {
         Some(if self.plan.fails(event.event) {
             Processed::Fail { reason: DebugReason::Crash, result }
         } else if self.plan.policy.accepts(event.event, event.ordinal) {
-            Processed::Accept { streams: asked, chains, result }
+            Processed::Accept { streams: asked, chains, result, windowed: self.windowed(built) }
         } else {
             Processed::Reject { chains }
         })
@@ -196,7 +209,11 @@ impl Outside for Surroundings {
     }
 
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
-        self.check_content(&recording.built);
+        if recording.debug.is_none() && self.plan.has_windows(recording.built.event.event) {
+            assert_eq!(recording.built.bulk.len(), WINDOWS_BYTES as usize, "what windows leave");
+        } else {
+            self.check_content(&recording.built);
+        }
         let Recording { ref built, streams, .. } = *recording;
         let recorded = Recorded {
             event: built.event.event,
@@ -242,6 +259,11 @@ impl Plan {
         self.filter_tasks && mixed(event.0).is_multiple_of(17)
     }
 
+    /// Whether a processing task that accepts this event asks for windows of it.
+    fn has_windows(&self, event: EventId) -> bool {
+        self.filter_tasks && mixed(event.0).is_multiple_of(3)
+    }
+
     /// Whether level 2 had a result for an accepted event.
     fn has_result(&self, info: &EventInfo) -> bool {
         let is_decided = self.has_level2() && self.sink.is_none() && info.grounds != Grounds::Timeout;
@@ -255,7 +277,10 @@ impl Plan {
     }
 }
 
+/// Chunks that stay in an event with windows, and fragments, chunks and bytes that do not.
+pub(super) const WINDOWED: [u64; 4] = [1, 2, 3, 4];
 /// Source identifier of the ROB of the pROS.
 pub(super) const RESULT_ROB: u32 = LEVEL2_RESULT.0;
 const FRAGMENT_BYTES: u32 = 100;
 const RESULT_BYTES: u32 = 64;
+const WINDOWS_BYTES: u32 = 24;

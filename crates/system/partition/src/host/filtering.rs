@@ -5,17 +5,17 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use base::bulk::{Bulk, PageSlice};
-use configuration::{Partition, Pt};
-use dataflow::component::{Outcome, Processed, Ticket};
+use configuration::{LinkSource, Partition, Pt};
+use dataflow::component::{Outcome, Processed, Ticket, Windowed};
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds};
 use eformat::WORD_BYTES;
 use processing::event::{HEAD_BYTES, INDEX_BYTES_PER_FRAGMENT};
 use processing::{EventHead, FailReason, Tasks, TasksError, TasksOptions, Verdict};
+use rol::{Windowing, fragments, rob_fragment};
 use transport::waker::Waker;
 use trigger::{FILTER_RESULT, FilterDecision, FilterResult, LEVEL2_RESULT};
 
 use super::recorder::Done;
-use super::steering::{fragments, rob_fragment};
 use crate::assembly::Assembly;
 use crate::observer::{Observer, Seen};
 use crate::scratch::Scratch;
@@ -28,6 +28,7 @@ pub(super) struct Filtering {
     /// Events for which no slot was free.
     waiting: VecDeque<(Ticket, BuiltEvent)>,
     run_number: u32,
+    windowing: Windowing,
     /// Events that the tasks failed on.
     failed: u64,
     observer: Option<Observer>,
@@ -37,7 +38,7 @@ pub(super) struct Filtering {
 
 /// An event that the tasks have.
 struct Given {
-    event: EventInfo,
+    built: BuiltEvent,
     /// Chains that accepted it at level 2.
     level2: u64,
 }
@@ -83,6 +84,7 @@ impl Filtering {
             in_hand: BTreeMap::new(),
             waiting: VecDeque::new(),
             run_number: partition.run.number(),
+            windowing: Windowing::new(partition),
             failed: 0,
             observer: assembly.observer(),
             _directory: program.directory,
@@ -113,8 +115,8 @@ impl Filtering {
                 forced: grounds == Grounds::Timeout,
                 missing: &built.missing,
             };
-            self.in_hand.insert(ticket.0, Given { event: built.event, level2 });
             self.tasks.submit(ticket.0, &head, built.bulk.slices().iter().map(PageSlice::as_bytes));
+            self.in_hand.insert(ticket.0, Given { built, level2 });
         }
     }
 
@@ -126,8 +128,9 @@ impl Filtering {
     /// The next event that is decided.
     pub(super) fn next_done(&mut self) -> Option<Done> {
         let (ticket, verdict) = self.tasks.next_done()?;
-        let Given { event, level2 } = self.in_hand.remove(&ticket).expect("the tasks decide on what they were given");
-        let verdict = with_chains(verdict, level2);
+        let Given { built, level2 } = self.in_hand.remove(&ticket).expect("the tasks decide on what they were given");
+        let (verdict, windowed) = self.windowed(&built, with_chains(verdict, level2));
+        let event = built.event;
         self.submit();
         if let (Some(observer), Verdict::Accepted { chains: passed, .. }) = (&self.observer, &verdict) {
             observer.note(Seen::Filter { ordinal: event.ordinal, passed: *passed });
@@ -136,7 +139,19 @@ impl Filtering {
             Verdict::Failed { reason, message } => self.complain(&event, *reason, message),
             _ => None,
         };
-        Some((Ticket(ticket), Outcome::Processed(processed(&event, self.run_number, verdict)), complaint))
+        Some((Ticket(ticket), Outcome::Processed(processed(&event, self.run_number, verdict, windowed)), complaint))
+    }
+
+    /// What is recorded in place of the event, if an algorithm asks for windows of it; it fails with windows that are none.
+    fn windowed(&self, built: &BuiltEvent, mut verdict: Verdict) -> (Verdict, Option<Box<Windowed>>) {
+        let Verdict::Accepted { windows, .. } = &mut verdict else { return (verdict, None) };
+        if windows.is_empty() {
+            return (verdict, None);
+        }
+        match self.windowing.apply(built, core::mem::take(windows)) {
+            Ok(windowed) => (verdict, Some(Box::new(windowed))),
+            Err(bad) => (Verdict::Failed { reason: FailReason::BadAnswer, message: bad.to_string() }, None),
+        }
     }
 
     /// The first failures are told one by one, later ones as their number grows tenfold.
@@ -154,11 +169,11 @@ impl Filtering {
     }
 }
 
-/// A verdict as the component takes it, with the result fragment of the event filter.
-pub fn processed(event: &EventInfo, run_number: u32, verdict: Verdict) -> Processed {
+/// A verdict as the component takes it, with the result fragment of the event filter, and what its windows take.
+pub fn processed(event: &EventInfo, run_number: u32, verdict: Verdict, windowed: Option<Box<Windowed>>) -> Processed {
     let result = |words: &[u32]| rob_fragment(FILTER_RESULT, event, run_number, words);
     match verdict {
-        Verdict::Accepted { streams, chains: passed, input, result: given } => {
+        Verdict::Accepted { streams, chains: passed, input, result: given, .. } => {
             let words: Vec<u32> = if given.is_empty() {
                 let decision = FilterDecision { input, passed, ..FilterDecision::default() };
                 FilterResult { decision, reason: String::new() }.to_words()
@@ -166,7 +181,7 @@ pub fn processed(event: &EventInfo, run_number: u32, verdict: Verdict) -> Proces
                 given.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
             };
             let chains = Chains { input, passed };
-            Processed::Accept { streams, chains, result: result(&words) }
+            Processed::Accept { streams, chains, result: result(&words), windowed }
         }
         Verdict::Rejected { chains: passed, input } => Processed::Reject { chains: Chains { input, passed } },
         Verdict::Failed { reason, message } => {
@@ -179,8 +194,8 @@ pub fn processed(event: &EventInfo, run_number: u32, verdict: Verdict) -> Proces
 /// An algorithm that knows nothing of chains decides for all that accepted at level 2.
 fn with_chains(verdict: Verdict, level2: u64) -> Verdict {
     match verdict {
-        Verdict::Accepted { streams, chains: 0, input: 0, result } => {
-            Verdict::Accepted { streams, chains: level2, input: level2, result }
+        Verdict::Accepted { streams, chains: 0, input: 0, result, windows } => {
+            Verdict::Accepted { streams, chains: level2, input: level2, result, windows }
         }
         Verdict::Rejected { chains: 0, input: 0 } => Verdict::Rejected { chains: 0, input: level2 },
         other => other,
@@ -259,7 +274,12 @@ impl Program {
 fn setup(partition: &Partition, pt: &Pt) -> String {
     let chains: Vec<&str> =
         partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.as_str()).collect();
-    serde_json::json!({ "parameters": pt.parameters, "chains": chains }).to_string()
+    let source = |(place, source): (usize, &LinkSource)| {
+        let offset = source.offset.map_or(0, configuration::Shift::ns);
+        serde_json::json!({ "name": source.name, "id": source.source_id(place), "offset": offset })
+    };
+    let sources: Vec<_> = partition.source.iter().enumerate().map(source).collect();
+    serde_json::json!({ "parameters": pt.parameters, "chains": chains, "sources": sources }).to_string()
 }
 
 /// Failures that are told one by one.

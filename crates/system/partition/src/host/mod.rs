@@ -63,7 +63,7 @@ pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
 pub(crate) use recorder::{EventMaker, RecordedStreams, file_record};
 use routes::{Route, RouteTable};
-pub use steering::{Steering, Strategy, fragments};
+pub use steering::{Steering, Strategy};
 use turns::Schedule;
 use unproven::Outcome;
 pub use workshop::WorkshopError;

@@ -19,6 +19,20 @@ pub struct Selection {
     pub without_stream: u64,
     /// Events that the event filter failed on, by reason.
     pub failures: Failures,
+    /// Accepted events of which only windows are recorded, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
+}
+
+/// What is recorded of events of which the event filter wanted windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are counters of the EFDs, which docs/metrics.md explains")]
+pub struct Windows {
+    pub events: u64,
+    pub recorded_chunks: u64,
+    pub left_chunks: u64,
+    pub left_fragments: u64,
+    pub left_bytes: u64,
 }
 
 /// What became of the events of a chain.
@@ -89,6 +103,7 @@ impl Selection {
             level2_data: level2_data(facts, reports(Role::L2pu), reports(Role::Ros)),
             without_stream: efd.prescaled,
             failures: failures(&efd),
+            windows: windows(&efd),
         })
     }
 }
@@ -122,6 +137,12 @@ fn level2_data<'a>(
         fraction: fraction(l2pu.payload_bytes as f64, event_payload_bytes as f64),
         incomplete_steps: l2pu.incomplete,
     }
+}
+
+fn windows(efd: &EfdCounters) -> Option<Windows> {
+    let EfdCounters { windowed, windowed_chunks, left_chunks, left_fragments, left_bytes, .. } = *efd;
+    let (events, recorded_chunks) = (windowed, windowed_chunks);
+    (events > 0).then_some(Windows { events, recorded_chunks, left_chunks, left_fragments, left_bytes })
 }
 
 fn failures(efd: &EfdCounters) -> Failures {

@@ -10,7 +10,7 @@ use eformat::{
     RobParams, Robs, RodHeader, RunType, SourceId, StatusWord, ZLIB_LEVEL, compressed_event, event_envelope, lost_rob,
 };
 use stamps::clock::TimeOfDay;
-use trigger::{Decision, FILTER_RESULT, FilterResult, LEVEL2_RESULT, trigger_info};
+use trigger::EventResults;
 
 /// Makes events of what the event builders and the event filter deliver.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,9 +109,11 @@ impl EventMaker {
     fn header(&self, came: Time, recording: &Recording, slices: &[PageSlice], stream_tags: Vec<u32>) -> EventHeader {
         let event = recording.built.event;
         let time = self.clock.at(came);
-        let (lvl2_info, hlt_info) = if self.has_results { trigger_infos(slices) } else { Default::default() };
+        let pieces = || slices.iter().map(PageSlice::as_bytes);
+        let results = if self.has_results { EventResults::among(pieces()) } else { EventResults::default() };
+        let EventResults { lvl2_info, hlt_info, is_partial } = results;
         EventHeader {
-            status: status(recording),
+            status: status(recording, is_partial),
             seconds: time.as_secs() as u32,
             nanoseconds: time.subsec_nanos(),
             global_id: event.event.0,
@@ -152,9 +154,9 @@ impl RecordedEvent<'_> {
 }
 
 /// Status words (format note §7): what is wrong with the event, and how it failed in the event filter.
-fn status(recording: &Recording) -> Vec<u32> {
+fn status(recording: &Recording, is_partial: bool) -> Vec<u32> {
     let mut generic = GenericStatus::empty();
-    let mut specific = EventStatus::empty();
+    let mut specific = if is_partial { EventStatus::PARTIAL } else { EventStatus::empty() };
     if !recording.built.missing.is_empty() {
         generic |= GenericStatus::DATA_CORRUPTION;
     }
@@ -219,27 +221,6 @@ fn select_in<'a>(slice: &'a [u8], tag: &StreamTag, out: &mut Vec<&'a [u8]>) {
     }
 }
 
-/// Trigger info of level 2 and of the event filter, by their results among the fragments; a result of another version gives
-/// none.
-fn trigger_infos(slices: &[PageSlice]) -> (Vec<u32>, Vec<u32>) {
-    let mut infos = (Vec::new(), Vec::new());
-    for rob in slices.iter().flat_map(|slice| Robs::new(EventFormat::V5, slice.as_bytes())).flatten() {
-        let source_id = rob.source_id();
-        if source_id != LEVEL2_RESULT && source_id != FILTER_RESULT {
-            continue;
-        }
-        let Ok(rod) = rob.rod() else { continue };
-        if source_id == LEVEL2_RESULT
-            && let Ok(decision) = Decision::from_bytes(rod.data())
-        {
-            infos.0 = trigger_info(decision.passed).to_vec();
-        } else if let Ok(result) = FilterResult::from_bytes(rod.data()) {
-            infos.1 = trigger_info(result.decision.passed).to_vec();
-        }
-    }
-    infos
-}
-
 /// Before prescale, after prescale, after veto (format note §4). Items are known after their prescale only, and nothing
 /// vetoes one of them alone.
 const LVL1_BLOCKS: usize = 3;
@@ -250,7 +231,7 @@ mod tests {
     use base::ids::EventId;
     use dataflow::message::{BuiltEvent, EventInfo};
     use eformat::{CheckOptions, Event, SubDetector, check_event, rob_prefix, rob_suffix};
-    use trigger::FilterDecision;
+    use trigger::{Decision, FILTER_RESULT, FilterDecision, FilterResult, LEVEL2_RESULT};
 
     use super::*;
 
@@ -343,9 +324,9 @@ mod tests {
     #[test]
     fn a_failed_event_says_how_it_failed() {
         let failed = |reason| Recording { debug: Some(reason), ..recording(Vec::new(), Vec::new()) };
-        let words = status(&failed(DebugReason::Timeout));
+        let words = status(&failed(DebugReason::Timeout), false);
         assert!(StatusWord(words[0]).as_event().contains(EventStatus::PT_TIMEOUT | EventStatus::EFD_FORCED_ACCEPT));
         assert_eq!(words[1], OnlineErrorCode::Timeout as u32);
-        assert_eq!(status(&failed(DebugReason::Crash))[1], OnlineErrorCode::ProcessingFailure as u32);
+        assert_eq!(status(&failed(DebugReason::Crash), false)[1], OnlineErrorCode::ProcessingFailure as u32);
     }
 }

@@ -1,0 +1,503 @@
+//! Leaves of an event what a filter's windows ask for.
+
+use std::collections::BTreeMap;
+
+use base::bulk::{Bulk, BulkParts, PageSlice};
+use configuration::{Checksum, Matching, Partition};
+use dataflow::component::Windowed;
+use dataflow::message::{BuiltEvent, EventInfo};
+use dataflow::readout::ros::{Framing, TimedHead};
+use eformat::{
+    DetectorGroup, ROB_HEADER_WORDS, ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, ROD_VERSION, SourceId, WORD_BYTES, marker,
+};
+use timing::Interval;
+use trigger::windows::{BadWindows, FILTER_WINDOWS, LeftOut, Window, WindowsResult};
+
+use crate::timed::{ChunkHead, EventHead, TIMED, TimedFragments};
+use crate::whole::rob_fragment;
+
+/// Leaves of an event what windows ask for: handles on the same pages, without a copy.
+///
+/// A fragment that no window names is left out as a whole, and so is a chunk that meets none of the windows of its source. The
+/// trigger's own fragments stay.
+#[derive(Clone, Debug)]
+pub struct Windowing {
+    framing: TimedFragments,
+    /// Sources whose data have times, with what is added to those.
+    offsets: BTreeMap<u32, i64>,
+}
+
+/// A fragment of an event.
+struct Fragment {
+    source: u32,
+    len: usize,
+    timed: Option<TimedData>,
+}
+
+/// What lies in a fragment of chunks.
+struct TimedData {
+    head: EventHead,
+    /// With the length of each, its head and padding included.
+    chunks: Vec<(Interval, usize)>,
+}
+
+impl Windowing {
+    /// For the events of a partition.
+    pub fn new(partition: &Partition) -> Self {
+        let framing =
+            TimedFragments { run_number: partition.run.number(), adler32: partition.ros.checksum == Checksum::Adler32 };
+        let sources = partition.source.iter().enumerate();
+        let by_time = sources.filter(|(_, source)| partition.matching(source) == Matching::Time);
+        let offset = |(place, source): (usize, &configuration::LinkSource)| {
+            (source.source_id(place), source.offset.map_or(0, configuration::Shift::ns))
+        };
+        Self { framing, offsets: by_time.map(offset).collect() }
+    }
+
+    /// What is recorded of an event, with a fragment that says so.
+    ///
+    /// # Errors
+    /// A window of a source that the event does not have, of times that it does not cover, or of times where its data have none.
+    pub fn apply(&self, built: &BuiltEvent, asked: Vec<Window>) -> Result<Windowed, BadWindows> {
+        let fragments = self.fragments(built.bulk.slices());
+        asked.iter().enumerate().try_for_each(|(place, window)| check(place, window, &fragments, &built.missing))?;
+        let mut left = Left { parts: BulkParts::new(built.bulk.clone()), begun: 0, bulk: Bulk::empty() };
+        let (mut result, mut kept_chunks, mut left_fragments) = (WindowsResult { asked, left_out: Vec::new() }, 0, 0);
+        for fragment in fragments {
+            let kept = fragment.kept(&result.asked);
+            let chunks = fragment.timed.as_ref().map_or(0, |timed| timed.chunks.len());
+            kept_chunks += kept.as_ref().map_or(chunks, |kept| kept.iter().filter(|kept| **kept).count()) as u64;
+            if let Some(left_out) = self.leave(&built.event, &fragment, kept, &mut left) {
+                left_fragments += u64::from(left_out.bytes as usize == fragment.len);
+                result.left_out.push(left_out);
+            }
+        }
+        let said = rob_fragment(FILTER_WINDOWS, &built.event, self.framing.run_number, &result.to_words());
+        let sum = |of: fn(&LeftOut) -> u32| result.left_out.iter().map(|left_out| u64::from(of(left_out))).sum();
+        let (left_chunks, left_bytes) = (sum(|left_out| left_out.chunks), sum(|left_out| left_out.bytes));
+        let bulk = left.into_bulk().followed_by(said);
+        Ok(Windowed { bulk, kept_chunks, left_fragments, left_chunks, left_bytes })
+    }
+
+    /// Takes a fragment over, or what is kept of it; what is not, if anything.
+    fn leave(
+        &self,
+        event: &EventInfo,
+        fragment: &Fragment,
+        kept: Option<Vec<bool>>,
+        left: &mut Left,
+    ) -> Option<LeftOut> {
+        let Some(kept) = kept else {
+            left.keep(fragment.len);
+            return None;
+        };
+        let mut left_out = LeftOut { source: fragment.source, ..LeftOut::default() };
+        let Some(timed) = fragment.timed.as_ref().filter(|_| !kept.is_empty()) else {
+            left.skip(fragment.len);
+            let chunks = fragment.timed.as_ref().map_or(0, |timed| timed.chunks.len());
+            return Some(LeftOut { chunks: chunks as u32, bytes: fragment.len as u32, ..left_out });
+        };
+        left.skip(ROB_PREFIX_BYTES + ChunkHead::BYTES);
+        let before = left.take_bulk();
+        let (mut length, mut behind) = (0, fragment.len - ROB_PREFIX_BYTES - ChunkHead::BYTES);
+        for (&(_, len), is_kept) in timed.chunks.iter().zip(kept) {
+            behind -= len;
+            if is_kept {
+                left.keep(len);
+                left_out.kept_chunks += 1;
+                length += len;
+            } else {
+                left.skip(len);
+                left_out.chunks += 1;
+                left_out.bytes += len as u32;
+            }
+        }
+        left.skip(behind);
+        let chunks = left.take_bulk();
+        assert_eq!(chunks.len(), length, "whole chunks");
+        let EventHead { begin, end, status, .. } = timed.head;
+        let (interval, status) = (Interval { begin, end }, status.0);
+        let head = TimedHead { rob: fragment.source, event: *event, interval, chunks: left_out.kept_chunks, status };
+        left.bulk = before.followed_by(self.framing.frame(&head, chunks));
+        Some(left_out)
+    }
+
+    /// The fragments of an event. Bytes in which none begins are one of the trigger, so that they stay.
+    fn fragments(&self, slices: &[PageSlice]) -> Vec<Fragment> {
+        let mut bytes = Bytes::of(slices);
+        let mut found = Vec::new();
+        while bytes.left > 0 {
+            let (at, left) = (bytes.clone(), bytes.left);
+            let fragment = self.fragment(&at).filter(|fragment| fragment.len <= left);
+            let fragment = fragment.unwrap_or(Fragment { source: FILTER_WINDOWS.0, len: left, timed: None });
+            bytes.skip(fragment.len);
+            found.push(fragment);
+        }
+        found
+    }
+
+    fn fragment(&self, at: &Bytes<'_>) -> Option<Fragment> {
+        let mut bytes = at.clone();
+        let prefix: [u8; ROB_PREFIX_BYTES] = bytes.take()?;
+        let word = |at: usize| u32::from_le_bytes(prefix.as_chunks().0[at]);
+        let len = (word(1) as usize).checked_mul(WORD_BYTES)?;
+        if word(0) != marker::ROB || len < ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES {
+            return None;
+        }
+        let source = word(4);
+        let is_ours = word(2) as usize == ROB_HEADER_WORDS && word(ROB_HEADER_WORDS) == marker::ROD;
+        let is_timed = is_ours && word(ROB_HEADER_WORDS + 2) == ROD_VERSION | u32::from(TIMED);
+        let checksum = if word(ROB_HEADER_WORDS - 1) == 0 { 0 } else { WORD_BYTES };
+        let offset = self.offsets.get(&source).filter(|_| is_timed);
+        let timed = offset.and_then(|offset| {
+            let data = len.checked_sub(ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum)?;
+            timed_data(bytes, data, *offset)
+        });
+        Some(Fragment { source, len, timed })
+    }
+}
+
+/// The chunks that stand here, if so many bytes of data are whole chunks.
+fn timed_data(mut bytes: Bytes<'_>, data: usize, offset: i64) -> Option<TimedData> {
+    let mut left = data.checked_sub(ChunkHead::BYTES)?;
+    let ChunkHead { begin, end, len: count, status } = ChunkHead::parse(&bytes.take()?);
+    let mut chunks = Vec::new();
+    while left > 0 {
+        let head = ChunkHead::parse(&bytes.take()?);
+        let payload = (head.len as usize).next_multiple_of(WORD_BYTES);
+        let len = ChunkHead::BYTES + payload;
+        left = left.checked_sub(len)?;
+        bytes.skip(payload);
+        chunks.push((Interval::new(head.begin, head.end).shifted(offset), len));
+    }
+    let head = EventHead { begin, end, chunks: count, status };
+    (chunks.len() == count as usize).then_some(TimedData { head, chunks })
+}
+
+impl Fragment {
+    /// Which of its chunks are recorded, none if it is left out as a whole; `None` if all of it is recorded.
+    fn kept(&self, asked: &[Window]) -> Option<Vec<bool>> {
+        if SourceId(self.source).sub_detector().group() == Some(DetectorGroup::Tdaq) {
+            return None;
+        }
+        let its: Vec<&Window> = asked.iter().filter(|window| window.names(self.source)).collect();
+        if its.is_empty() {
+            return Some(Vec::new());
+        }
+        let chunks = &self.timed.as_ref()?.chunks;
+        let is_kept = |&(time, _): &(Interval, usize)| its.iter().any(|window| window.time.meets(time));
+        let kept: Vec<bool> = chunks.iter().map(is_kept).collect();
+        kept.contains(&false).then_some(kept)
+    }
+}
+
+/// A window is of sources that the event has, and meets what it takes of one of them.
+fn check(place: usize, window: &Window, fragments: &[Fragment], missing: &[u32]) -> Result<(), BadWindows> {
+    let is_unknown = |source: &&u32| !missing.contains(source) && fragments.iter().all(|its| its.source != **source);
+    if let Some(&source_id) = window.sources.iter().find(is_unknown) {
+        return Err(BadWindows::UnknownSource { place, source_id });
+    }
+    if window.is_always() {
+        return Ok(());
+    }
+    let its = || fragments.iter().filter(|fragment| window.names(fragment.source));
+    let reach =
+        |one: &Fragment| one.timed.as_ref().map(|timed| Interval { begin: timed.head.begin, end: timed.head.end });
+    let all = its()
+        .filter_map(reach)
+        .reduce(|one, other| Interval { begin: one.begin.min(other.begin), end: one.end.max(other.end) });
+    match all {
+        Some(event) if !window.time.meets(event) => Err(BadWindows::Outside { place, asked: window.time, event }),
+        None if its().next().is_some() => Err(BadWindows::NoTimes { place }),
+        _ => Ok(()),
+    }
+}
+
+/// What is taken over of a bulk; parts that follow one another are one slice of it, as far as they lie together.
+struct Left {
+    parts: BulkParts,
+    /// Bytes that are kept and not taken yet.
+    begun: usize,
+    bulk: Bulk,
+}
+
+impl Left {
+    fn keep(&mut self, len: usize) {
+        self.begun += len;
+    }
+
+    fn skip(&mut self, len: usize) {
+        self.settle();
+        self.parts.take(len);
+    }
+
+    fn settle(&mut self) {
+        let len = core::mem::take(&mut self.begun);
+        if len > 0 {
+            self.bulk = core::mem::take(&mut self.bulk).followed_by(self.parts.take(len));
+        }
+    }
+
+    fn take_bulk(&mut self) -> Bulk {
+        self.settle();
+        core::mem::take(&mut self.bulk)
+    }
+
+    fn into_bulk(mut self) -> Bulk {
+        self.take_bulk()
+    }
+}
+
+/// Bytes that lie in several pieces.
+#[derive(Clone)]
+struct Bytes<'a> {
+    pieces: core::slice::Iter<'a, PageSlice>,
+    piece: &'a [u8],
+    left: usize,
+}
+
+impl<'a> Bytes<'a> {
+    fn of(slices: &'a [PageSlice]) -> Self {
+        Self { pieces: slices.iter(), piece: &[], left: slices.iter().map(PageSlice::len).sum() }
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        let mut done = 0;
+        while done < N {
+            let part = self.next_part(N - done)?;
+            bytes[done..done + part.len()].copy_from_slice(part);
+            done += part.len();
+        }
+        Some(bytes)
+    }
+
+    fn skip(&mut self, len: usize) {
+        let mut left = len;
+        while left > 0
+            && let Some(part) = self.next_part(left)
+        {
+            left -= part.len();
+        }
+    }
+
+    /// At most so many bytes, as far as they lie together; `None` behind the last.
+    fn next_part(&mut self, len: usize) -> Option<&'a [u8]> {
+        while self.piece.is_empty() {
+            self.piece = self.pieces.next()?.as_bytes();
+        }
+        let (part, rest) = self.piece.split_at(len.min(self.piece.len()));
+        self.piece = rest;
+        self.left -= part.len();
+        Some(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::ids::EventId;
+    use eformat::{EventFormat, Robs, StatusWord};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Of a source: its identifier, and begin, end and length of its chunks.
+    type Source = (u32, Vec<(u64, u64, usize)>);
+
+    /// What is in a recorded fragment of chunks: begin and end of each, and its payload.
+    type Found = (u32, Vec<(u64, u64, Vec<u8>)>);
+
+    const SLICE: Interval = Interval { begin: 1000, end: 2000 };
+    const EARLY: u32 = 0x0051_0000;
+    const LATE: u32 = 0x0051_0001;
+    const UNTIMED: u32 = 0x0042_0007;
+    const RESULT: u32 = 0x007b_0000;
+
+    /// Two sources with times, of which the clock of the second one is 100 ns behind.
+    fn windowing(checksum: &str) -> Windowing {
+        let text = format!(
+            "[partition]\nname = \"p\"\n[level1]\nsource = \"time\"\nslice = \"1 us\"\n[ros]\ncount = 1\nchecksum = {checksum:?}\n\
+             [dfm]\n[sfi]\ncount = 1\n[[source]]\nname = \"a\"\n[[source]]\nname = \"b\"\noffset = \"100 ns\"\n"
+        );
+        Windowing::new(&Partition::parse("p.toml", &text, &[]).unwrap())
+    }
+
+    fn event() -> EventInfo {
+        EventInfo { event: EventId(1), ..EventInfo::default() }
+    }
+
+    fn chunk(source: u32, &(begin, end, len): &(u64, u64, usize)) -> PageSlice {
+        let payload: Vec<u8> = (0..len).map(|at| (at as u64 + begin + u64::from(source)) as u8).collect();
+        let head = [begin.to_le_bytes(), end.to_le_bytes(), (len as u64).to_le_bytes()].concat();
+        let padding = vec![0; len.next_multiple_of(WORD_BYTES) - len];
+        PageSlice::from([head, payload, padding].concat())
+    }
+
+    /// An event of these sources, of one without times, and of a result, in the pieces in which it is in a ROS.
+    fn built(windowing: &Windowing, sources: &[Source], missing: Vec<u32>) -> BuiltEvent {
+        let of = |(source, chunks): &Source| {
+            let head =
+                TimedHead { rob: *source, event: event(), interval: SLICE, chunks: chunks.len() as u32, status: 4 };
+            let chunks = chunks.iter().map(|one| chunk(*source, one)).collect();
+            windowing.framing.frame(&head, Bulk::PageList(chunks))
+        };
+        let ours = |source| rob_fragment(SourceId(source), &event(), 0, &[1, 2, 3]);
+        let all = sources.iter().map(of).chain([UNTIMED, RESULT].map(ours));
+        let bulk = all.fold(Bulk::empty(), Bulk::followed_by);
+        BuiltEvent { event: event(), oldest_unfinished: EventId(0), missing, bulk }
+    }
+
+    fn bytes_of(bulk: &Bulk) -> Vec<u8> {
+        bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec()).collect()
+    }
+
+    /// The fragments with chunks, the identifiers of all fragments, and what the last of them says.
+    fn read(bulk: &Bulk) -> (Vec<Found>, Vec<u32>, WindowsResult) {
+        let bytes = bytes_of(bulk);
+        let robs: Vec<_> = Robs::new(EventFormat::V5, &bytes).map(Result::unwrap).collect();
+        let mut timed = Vec::new();
+        for rob in &robs {
+            assert!(eformat::check_rob(rob.fragment().bytes()).is_ok());
+            if let Some((head, chunks)) = ChunkHead::all_in(rob.rod().unwrap().data()) {
+                let EventHead { begin, end, status, .. } = head;
+                assert_eq!((begin, end, status), (SLICE.begin, SLICE.end, StatusWord(4)));
+                let chunks = chunks.into_iter().map(|(head, data)| (head.begin, head.end, data.to_vec()));
+                timed.push((rob.source_id().0, chunks.collect()));
+            }
+        }
+        let result = WindowsResult::from_bytes(robs.last().unwrap().rod().unwrap().data()).unwrap();
+        (timed, robs.iter().map(|rob| rob.source_id().0).collect(), result)
+    }
+
+    fn window(begin: u64, end: u64, sources: &[u32]) -> Window {
+        Window { sources: sources.to_vec(), time: Interval::new(begin, end) }
+    }
+
+    fn sources() -> Vec<Source> {
+        let early = vec![(1000, 1100, 10), (1100, 1200, 0), (1200, 1300, 33)];
+        let late = vec![(900, 1000, 5), (1000, 1100, 6), (1700, 1900, 7)];
+        vec![(EARLY, early), (LATE, late)]
+    }
+
+    #[test]
+    fn chunks_that_meet_a_window_stay_and_all_others_are_counted() {
+        for checksum in ["none", "adler32"] {
+            let windowing = windowing(checksum);
+            let built = built(&windowing, &sources(), Vec::new());
+            let asked = vec![window(1150, 1200, &[]), window(1250, 1260, &[EARLY])];
+            let windowed = windowing.apply(&built, asked.clone()).unwrap();
+            let (timed, robs, result) = read(&windowed.bulk);
+            assert_eq!(robs, [EARLY, LATE, UNTIMED, RESULT, FILTER_WINDOWS.0], "what has no time is in all windows");
+            let of = |(source, chunks): &Source, kept: &[usize]| {
+                let payload = |one| chunk(*source, one).as_bytes()[ChunkHead::BYTES..][..one.2].to_vec();
+                (*source, kept.iter().map(|&at| (chunks[at].0, chunks[at].1, payload(&chunks[at]))).collect::<Vec<_>>())
+            };
+            // The second source's chunk from 1000 to 1100 is from 1100 to 1200 on the clock of the others.
+            assert_eq!(timed, [of(&sources()[0], &[1, 2]), of(&sources()[1], &[1])]);
+            let left_out = vec![
+                LeftOut { source: EARLY, kept_chunks: 2, chunks: 1, bytes: 24 + 12 },
+                LeftOut { source: LATE, kept_chunks: 1, chunks: 2, bytes: 24 + 8 + 24 + 8 },
+            ];
+            assert_eq!(result, WindowsResult { asked, left_out });
+            assert_eq!((windowed.kept_chunks, windowed.left_chunks, windowed.left_fragments), (3, 3, 0));
+            assert_eq!(windowed.left_bytes, 36 + 64);
+            let said = rob_fragment(FILTER_WINDOWS, &event(), 0, &result.to_words()).len();
+            assert_eq!(windowed.bulk.len(), built.bulk.len() - 100 + said);
+        }
+    }
+
+    #[test]
+    fn a_source_that_no_window_names_is_left_out_and_one_that_nothing_met_is_empty() {
+        let windowing = windowing("none");
+        let built = built(&windowing, &sources(), vec![0x0051_0009]);
+        let windowed =
+            windowing.apply(&built, vec![window(1400, 1500, &[EARLY]), Window::of(vec![0x0051_0009])]).unwrap();
+        let (timed, robs, result) = read(&windowed.bulk);
+        assert_eq!((timed, robs), (vec![(EARLY, Vec::new())], vec![EARLY, RESULT, FILTER_WINDOWS.0]));
+        let chunks: Vec<u32> = result.left_out.iter().map(|left_out| left_out.chunks).collect();
+        assert_eq!(chunks, [3, 3, 0]);
+        assert_eq!((windowed.kept_chunks, windowed.left_chunks, windowed.left_fragments), (0, 6, 2));
+    }
+
+    #[test]
+    fn windows_of_sources_alone_leave_whole_fragments_and_windows_of_all_leave_the_event() {
+        let windowing = windowing("none");
+        let built = built(&windowing, &sources(), Vec::new());
+        let windowed = windowing.apply(&built, vec![Window::of(vec![LATE, UNTIMED])]).unwrap();
+        let (timed, robs, _) = read(&windowed.bulk);
+        assert_eq!(robs, [LATE, UNTIMED, RESULT, FILTER_WINDOWS.0]);
+        assert_eq!(timed[0].1.len(), 3);
+        let all = windowing.apply(&built, vec![window(0, 10_000, &[])]).unwrap();
+        assert_eq!(&bytes_of(&all.bulk)[..built.bulk.len()], bytes_of(&built.bulk));
+        assert_eq!((all.kept_chunks, all.left_bytes, read(&all.bulk).2.left_out), (6, 0, Vec::new()));
+    }
+
+    #[test]
+    fn windows_that_are_none_of_the_event_are_refused() {
+        let windowing = windowing("none");
+        let built = built(&windowing, &sources(), vec![0x0051_0009]);
+        let refused = |window| windowing.apply(&built, vec![Window::of(Vec::new()), window]).unwrap_err();
+        let (unknown, outside) = (refused(Window::of(vec![EARLY, 3])), refused(window(2000, 2100, &[])));
+        assert_eq!(unknown, BadWindows::UnknownSource { place: 1, source_id: 3 });
+        assert_eq!(outside, BadWindows::Outside { place: 1, asked: Interval::new(2000, 2100), event: SLICE });
+        let words = "window 1 from 2000 to 2100 ns is outside of the event, which reaches from 1000 to 2000 ns";
+        assert_eq!(outside.to_string(), words);
+        assert_eq!(refused(window(1000, 1001, &[UNTIMED])), BadWindows::NoTimes { place: 1 });
+        assert!(windowing.apply(&built, vec![window(5, 6, &[0x0051_0009])]).is_ok(), "nothing is known of its times");
+    }
+
+    #[test]
+    fn chunks_that_stay_lie_where_they_were() {
+        let windowing = windowing("none");
+        let built = built(&windowing, &sources(), Vec::new());
+        let windowed = windowing.apply(&built, vec![window(1250, 1300, &[EARLY])]).unwrap();
+        let lies = |slice: &PageSlice| {
+            built.bulk.slices().iter().any(|old| old.as_bytes().as_ptr() == slice.as_bytes().as_ptr())
+        };
+        let kept: Vec<usize> = windowed.bulk.slices().iter().filter(|slice| lies(slice)).map(PageSlice::len).collect();
+        assert_eq!(kept, [24 + 36, 68 + 12 + 16], "the chunk, and the result");
+    }
+
+    proptest! {
+        /// The same is left wherever the pieces of an event end, and it is what a list of its chunks says.
+        #[test]
+        fn what_is_left_does_not_depend_on_pieces(
+            lens in vec((0_u64..900, 1_u64..300, 0_usize..50), 0..6),
+            windows in vec((0_u64..1000, 0_u64..300, 0_usize..3), 0..4),
+            cuts in vec(1_usize..90, 1..60),
+        ) {
+            let windowing = windowing("adler32");
+            let chunks: Vec<_> = lens.iter().map(|(at, long, len)| (1000 + at, 1000 + at + long, *len)).collect();
+            let its = [(EARLY, chunks.clone()), (LATE, chunks)];
+            let whole = built(&windowing, &its, Vec::new());
+            let names = [vec![], vec![EARLY], vec![LATE]];
+            let asked: Vec<_> = windows.iter().map(|&(at, long, which)| window(1000 + at, 1000 + at + long, &names[which])).collect();
+            let mut parts = BulkParts::new(whole.bulk.clone());
+            let mut cuts = cuts.into_iter().cycle();
+            let mut pieces = Vec::new();
+            while let part @ 1.. = cuts.next().unwrap() {
+                let bulk = parts.take(part);
+                if bulk.is_empty() {
+                    break;
+                }
+                pieces.extend(bulk.slices().to_vec());
+            }
+            let in_pieces = BuiltEvent { bulk: Bulk::PageList(pieces), ..whole.clone() };
+            let one = windowing.apply(&whole, asked.clone()).unwrap();
+            let other = windowing.apply(&in_pieces, asked.clone()).unwrap();
+            prop_assert_eq!(bytes_of(&one.bulk), bytes_of(&other.bulk));
+            prop_assert_eq!((one.left_bytes, one.kept_chunks), (other.left_bytes, other.kept_chunks));
+            let found = read(&one.bulk).0.into_iter().map(|(id, chunks)| (id, chunks.len()));
+            let shift = |source| if source == LATE { 100 } else { 0 };
+            let expected = its.iter().filter(|(source, _)| asked.iter().any(|window| window.names(*source))).map(|(source, chunks)| {
+                let meets = |(begin, end, _): &&(u64, u64, usize)| {
+                    let time = Interval::new(begin + shift(*source), end + shift(*source));
+                    asked.iter().any(|window| window.names(*source) && window.time.meets(time))
+                };
+                (*source, chunks.iter().filter(meets).count())
+            });
+            prop_assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
+    }
+}
