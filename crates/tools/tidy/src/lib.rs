@@ -5,5 +5,6 @@
 //! | `purity.rs` | the crate `dataflow` has no I/O, clock, thread, entropy or unsafe code |
 //! | `dependencies.rs` | the direction of dependencies between crates; licences and origin of all others |
 //! | `sources.rs` | what every crate and every source file keeps to |
+//! | `structure.rs` | crates stay small, and their files use each other one way |
 //! | `documents.rs` | links and examples named in documents exist |
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@ const LINES_MAX: usize = 900;
 
 /// The crates that may have unsafe code, each block with its reason: one talks to the operating system, one counts the holders of
 /// pages, one shares memory with the program of a detector, one takes pointers from C, one reads the time-stamp counter, one has
-/// semaphores.
+/// semaphores, one is an allocator.
 const MAY_BE_UNSAFE: [&str; 7] = ["transport", "pages", "link", "weir-c", "stamps", "semaphores", "heap"];
 
 #[test]
