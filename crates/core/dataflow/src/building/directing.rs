@@ -6,8 +6,8 @@ use crate::building::destinations::{DestinationTable, Destinations};
 use crate::message::EventInfo;
 use base::ids::{EventId, NodeId};
 
-/// The table of destinations at a source of data, and the triggers that wait for its first version: that travels on a connection of
-/// its own.
+/// The table of destinations at a source of data, and the triggers that wait for its first version. The table travels on a
+/// connection of its own.
 #[derive(Debug)]
 pub(crate) struct Directing {
     table: DestinationTable,

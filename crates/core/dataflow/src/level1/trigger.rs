@@ -96,7 +96,7 @@ pub struct Level1Parameters {
     /// Other spacings, each from a time since the start of the run on, rising: a load that changes.
     pub profile: Vec<(Duration, Spacing)>,
     /// Bunch-crossing-accurate times: triggers come in crossings of 25 ns counted from the start of the run, at most one in
-    /// each, and level 1 imposes this dead time. `None` for times of any fineness and no such dead time.
+    /// each. Level 1 imposes this dead time. `None` for times of any fineness and no such dead time.
     pub crossings: Option<DeadTimeParameters>,
     /// Most triggers that a receiver has not yet taken.
     pub in_flight: u64,
@@ -106,9 +106,9 @@ pub struct Level1Parameters {
 
 /// Level 1: issues triggers while nobody is busy and every receiver keeps up.
 ///
-/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment; the lateness of level 1 itself is
-/// none (`Owed`). Triggers that come as fast as they are taken, and those from outside, are never vetoed: they wait until the
-/// dead time is over.
+/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment. The lateness of level 1 itself is
+/// none (`Owed`). Triggers that come as fast as they are taken, and those from outside, are never vetoed: they wait until the dead
+/// time is over.
 pub struct Level1 {
     parameters: Level1Parameters,
     input: TriggerInput,

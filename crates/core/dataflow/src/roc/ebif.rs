@@ -1,4 +1,4 @@
-//! The event-builder interface of a read-out crate `[DAQ1999 §2.2.2]`: it collects the fragments of an event from the read-out systems
+//! The event-builder interface of a read-out crate `[DAQ1999 §2.2.2]`. It collects the fragments of an event from the read-out systems
 //! of the crate, and gives them out together.
 //!
 //! Outwards it is to event builders what a read-out system is: it answers, and it pushes. It holds handles on the fragments only:

@@ -56,8 +56,7 @@ pub(super) struct Sfi {
     pub(super) reachable: bool,
     /// The one in which it was seen last.
     pub(super) life: Option<Incarnation>,
-    /// All that it held when a DFM that returned came up with it is known: until then an event that it is given could be one that
-    /// it has.
+    /// All that it held when a DFM that returned came up with it is known. Until then the DFM could give it an event that it has.
     pub(super) told: bool,
     pub(super) gone: bool,
     /// It has told the fates of all its events.
