@@ -7,4 +7,5 @@
 //! | `sources.rs` | what every crate and every source file keeps to |
 //! | `structure.rs` | crates stay small, and their files use each other one way |
 //! | `documents.rs` | links and examples named in documents exist |
+//! | `sentences.rs` | sentences of documents and comments are short |
 #![forbid(unsafe_code)]
