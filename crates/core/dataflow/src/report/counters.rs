@@ -272,7 +272,7 @@ counters! {
         rois: Idle,
         /// Of these, answered.
         rois_answered: Idle,
-        /// Dropped: who has asked is gone.
+        /// Dropped: the application that asked is gone.
         rois_dropped: Idle,
         /// Its read-out systems have still to answer.
         rois_open: Held,
