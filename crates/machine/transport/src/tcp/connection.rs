@@ -12,9 +12,7 @@ use base::bulk::{Bulk, PageSlice};
 use base::time::Time;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, connect, getpeername, recv, send, sendmsg, sockopt,
-};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, connect, getpeername, recv, send, sendmsg, sockopt};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
