@@ -59,7 +59,7 @@ impl Sampler {
         Self { rule, room: None, given: 0, lost: 0 }
     }
 
-    /// Run control asks for samples. What it had asked for before counts no more.
+    /// Run control asks for samples. Its earlier questions count no more.
     pub fn ask(&mut self) {
         self.room = self.rule.map(|rule| Room { samples: rule.samples, bytes: rule.bytes });
     }

@@ -118,7 +118,7 @@ impl Controller {
         self.go(Verb::Boot)
     }
 
-    /// They have the configuration of a run with these limits. What the former run has left here is forgotten.
+    /// They have the configuration of a run with these limits. The controller forgets the former run.
     ///
     /// # Errors
     /// They do not run, or have another one.

@@ -580,7 +580,7 @@ mod tests {
             let mut damaged = record.clone();
             crate::word::put(&mut damaged, index, 77);
             assert_eq!(FileStart::parse(&damaged), Err(Problem::new(index * WORD_BYTES, kind)));
-            // What is wrong is said as soon as it is there.
+            // The error comes as soon as the wrong bytes are there.
             let head = FileStart::parse(&damaged[..(index + 1) * WORD_BYTES]);
             assert_eq!(head.is_err(), index < 2, "{index}");
         }

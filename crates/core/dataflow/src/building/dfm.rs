@@ -220,7 +220,7 @@ impl Dfm {
         });
         let is_news = match counted {
             Some((counted, grounds)) => {
-                // What was built last is not always what the event filter had.
+                // The event filter did not always have the copy that was built last.
                 *self.counters.built(counted) -= 1;
                 *self.counters.built(complete) += 1;
                 self.close_built(&Finish { grounds, ..*finish });

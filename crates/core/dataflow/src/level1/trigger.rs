@@ -656,7 +656,7 @@ impl Level1 {
         self.again.as_ref().is_some_and(|again| again.node == node)
     }
 
-    /// Tells a DFM that has returned as much as its window holds. What it calls finished meanwhile it is not told.
+    /// Tells a DFM that has returned as much as its window holds. It is not told of events that it calls finished meanwhile.
     fn tell_again(&mut self, out: &mut Outbox) {
         let Some(again) = &mut self.again else { return };
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == again.node && r.reachable) else { return };
@@ -690,7 +690,7 @@ impl Level1 {
         }
     }
 
-    /// What still waits for room has waited in vain.
+    /// Triggers that still wait for room have waited in vain.
     fn veto_owed(&mut self, now: Time) {
         while self.owed.is_late() && self.is_held_back() && self.pace.next().is_some_and(|due| due <= now) {
             self.count_veto(now, Veto::Busy);

@@ -184,7 +184,7 @@ impl Pusher {
         }
     }
 
-    /// A builder came or went. What was to be pushed to one that went is built elsewhere.
+    /// A builder came or went. Events for one that went are built elsewhere.
     pub(crate) fn on_peer(&mut self, node: NodeId, reachable: bool) {
         if let Some(index) = self.place(node) {
             let lane = &mut self.lanes[index];

@@ -272,7 +272,7 @@ impl Ros {
         }
     }
 
-    /// Answers a request, at once or when its data are there. What is to be pushed is looked for when its turn comes.
+    /// Answers a request, at once or when its data are there. An order to push has its data looked for when its turn comes.
     fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
         if request.kind.is_push() {
             return self.pushing.offers.push((request.from, request.event));

@@ -274,7 +274,7 @@ impl Ebif {
         if let Some(pusher) = &mut self.pusher {
             pusher.on_peer(node, is_up);
         }
-        // What waits in a lane is forgotten in either case.
+        // In either case the lane forgets what waits in it.
         let before = self.in_hand();
         self.ready.retain(|(sfi, _), _| *sfi != node);
         if !is_up {

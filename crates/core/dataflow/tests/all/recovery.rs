@@ -214,7 +214,7 @@ fn an_end_of_event_waits_until_all_builders_have_told() {
     assert_eq!(actions, [Action::Send { to: SFIS[0], message: revoked }]);
 }
 
-/// What a builder had ended before it was lost is not granted to it.
+/// A builder that is lost gets no grant for events that it had ended.
 #[test]
 fn an_end_of_event_does_not_wait_for_a_builder_that_is_lost() {
     let mut driver = Driver::new();

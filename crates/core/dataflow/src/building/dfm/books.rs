@@ -109,7 +109,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// What a builder has not got goes with its connection.
+    /// Messages that a builder has not got go with its connection.
     pub(super) fn forget(&mut self, sfi: NodeId) {
         self.builds.forget(sfi);
         self.grants.forget(sfi);

@@ -117,7 +117,7 @@ impl Dfm {
         let Some(recovery) = &mut self.returning.recovery else { return Some(input) };
         recovery.begin(now, self.parameters.build_timeout);
         let waits = match &input {
-            // What is known to be finished is neither built again nor granted.
+            // A finished event is neither built again nor granted.
             Input::Message { message: Message::Held(_), .. } => false,
             Input::Message { message: Message::EndOfEvent(_), .. } => true,
             Input::Message { from: node, .. } | Input::Peer { node, .. } => {
