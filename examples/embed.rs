@@ -1,6 +1,6 @@
 //! A partition within another program: two runs in the same processes, with what became of every event.
 //!
-//! `cargo run --release --example embed -- FOLDER` writes the files of the runs to that folder.
+//! `cargo run --release --example embed -- FOLDER`: the folder is the output directory of the runs.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dataflow::wire::check_any_frame(data));
+#[path = "../../crates/core/dataflow/tests/all/any_frame.rs"]
+mod any_frame;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| any_frame::check_any_frame(data));

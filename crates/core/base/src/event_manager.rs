@@ -21,22 +21,21 @@ use index::{Entry, Index, Probe, SlotNumber, hash};
 /// # Structure
 ///
 /// An event has a home slot: its number modulo a prime of at least twice the capacity. As long as the resident numbers
-/// span less than that, which is normal, no two of them meet, so that an operation looks at one slot, and neighbours in
-/// number are neighbours in memory. The same holds for numbers of any constant stride that the prime does
-/// not divide. An event whose home is taken, which can only be after a jump of the numbers (ECR) or with very old
-/// events around, goes to another free slot, and a hash index says to which.
+/// span less than that, which is normal, no two of them meet. An operation then looks at one slot, and neighbours in
+/// number are neighbours in memory. The same holds for numbers of any constant stride that the prime does not divide. A
+/// home can be taken only after a jump of the numbers (ECR) or with very old events around. Its second event goes to
+/// another free slot, and a hash index says to which.
 ///
-/// Rising numbers pass through all slots, so these are small, four to a cache line: the fragments are kept beside them,
-/// and the place that was left last is taken next, so that few events in hand stay in the cache.
+/// Rising numbers pass through all slots, so these are small, four to a cache line. The fragments are kept beside them,
+/// and the place that was left last is taken next: few events in hand stay in the cache.
 ///
 /// # Memory
 ///
-/// [`EventManager::BYTES_PER_EVENT`] for each event of the capacity, resident or not: the fragment, two slots of 16 bytes,
-/// 16 bytes of the hash index (two entries of 8 bytes, so that it is at most half full) and twice 4 bytes for lists of
-/// places. With the 32 bytes that a read-out buffer keeps of a fragment (a `Bulk`) this is 88
-/// bytes, to be compared with the page that holds the fragment's data.
-/// [`EventManager::memory_bytes`] is the exact sum, which is higher by less than 1 % at a million events: it rounds up
-/// to the next prime.
+/// [`EventManager::BYTES_PER_EVENT`] for each event of the capacity, resident or not. It holds the fragment, two slots of
+/// 16 bytes, 16 bytes of the hash index and twice 4 bytes for lists of places. The index has two entries of 8 bytes, so
+/// that it is at most half full. With the 32 bytes that a read-out buffer keeps of a fragment (a `Bulk`) this is 88 bytes.
+/// Compare that with the page of the fragment's data. [`EventManager::memory_bytes`] is the exact sum, which is higher by
+/// less than 1 % at a million events: it rounds up to the next prime.
 ///
 /// # Order
 ///
@@ -165,7 +164,7 @@ impl<F> EventManager<F> {
     /// Takes out all events below `oldest_valid`, in event-number order, and returns how many there were.
     ///
     /// Costs no more than one look-up for each event number between the `oldest_valid` of the previous call and this
-    /// one or, where that is less, one pass over all slots and sorting what it finds.
+    /// one. Where that is less, it is one pass over all slots and sorting what it finds.
     pub fn remove_older_than(&mut self, oldest_valid: EventId, mut each: impl FnMut(EventId, F)) -> usize {
         let len_before = self.len();
         let Some(newest) = self.newest.filter(|_| oldest_valid > self.oldest_bound && len_before > 0) else {
@@ -310,9 +309,9 @@ impl<F> EventManager<F> {
 
     /// Finds another free slot for an event that is not resident, and notes it in the index.
     ///
-    /// Half of the slots are free and the search visits them in an order that the hash of the event number decides, so
-    /// that two attempts are enough on average, however the taken slots lie. The number of slots being prime, every
-    /// slot is visited.
+    /// Half of the slots are free, and the hash of the event number decides in which order the search visits them. So
+    /// two attempts are enough on average, however the taken slots lie. The number of slots being prime, every slot is
+    /// visited.
     #[cold]
     fn displace(&mut self, id: EventId, home: usize) -> usize {
         let slots = self.slots.len();
@@ -360,15 +359,6 @@ impl Place {
         match self {
             Self::Home(slot) => slot,
             Self::Displaced(entry) => entry.slot as usize,
-        }
-    }
-}
-
-impl<F> InsertError<F> {
-    /// The fragment that was not kept.
-    pub fn into_fragment(self) -> F {
-        match self {
-            Self::Full(fragment) | Self::Duplicate(fragment) => fragment,
         }
     }
 }

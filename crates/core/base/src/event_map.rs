@@ -4,8 +4,8 @@ use alloc::collections::VecDeque;
 
 use crate::ids::EventId;
 
-/// A map of event numbers that mostly come in order and mostly go in about that order: then an operation looks at its ends, or
-/// where the event would be if none was missing, and nothing is allocated for it.
+/// A map of event numbers that mostly come in order and mostly go in about that order. An operation then looks at its ends, or
+/// where the event would be if none was missing, and allocates nothing.
 ///
 /// Any other order is possible: finding takes a binary search, a number below the last one moves those behind it.
 #[derive(Debug)]

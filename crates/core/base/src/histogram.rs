@@ -63,8 +63,8 @@ impl Histogram {
         self.bins.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| (index as u16, count))
     }
 
-    /// From entries; `None` if they are not those of a histogram: a bin that does not exist, is empty or comes twice, or
-    /// more values than can be counted.
+    /// From entries; `None` if they are not those of a histogram. A bin may not exist, be empty or come twice, or the
+    /// values be more than can be counted.
     pub fn from_entries(entries: &[(u16, u64)], max: u64) -> Option<Self> {
         let total = entries.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
         let is_listed_well = entries.is_sorted_by(|a, b| a.0 < b.0) && entries.iter().all(|(_, count)| *count > 0);

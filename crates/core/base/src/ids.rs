@@ -64,7 +64,7 @@ impl NodeId {
     pub const READOUT: Self = Self(u16::MAX);
 }
 
-/// Which life of an application a message comes from: a peer that restarts within a run gets a higher number, so that it
+/// Which life of an application a message comes from. A peer that restarts within a run gets a higher number, so it
 /// cannot be mistaken for its former self.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u32);

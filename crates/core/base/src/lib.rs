@@ -1,5 +1,5 @@
-//! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]) and where it is found by event
-//! ([`event_manager`]), what is known of events in hand ([`event_map`]), repeatable [`random`] numbers, [`histogram`]s,
+//! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]), where it is found by event
+//! ([`event_manager`]), events in hand ([`event_map`]). There are also repeatable [`random`] numbers, [`histogram`]s,
 //! [`losses`] of devices, and which events are shown ([`sampling`]).
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.

@@ -1,4 +1,4 @@
-//! Events that are shown to those who watch a run, without slowing it: a stage gives copies of some of its events to run control, as
+//! Events that are shown to those who watch a run, without slowing it. A stage gives run control copies of some of its events, as
 //! many as that has asked for and no more.
 //!
 //! Which events may be shown is a function of the event alone, so every stage chooses the same ones. What is chosen when nobody has
@@ -59,7 +59,7 @@ impl Sampler {
         Self { rule, room: None, given: 0, lost: 0 }
     }
 
-    /// Run control asks for samples. What it had asked for before counts no more.
+    /// Run control asks for samples. Its earlier questions count no more.
     pub fn ask(&mut self) {
         self.room = self.rule.map(|rule| Room { samples: rule.samples, bytes: rule.bytes });
     }

@@ -109,7 +109,7 @@ impl Books<'_> {
             (0, level1.issued)
         } else {
             // A DFM that has returned goes on counting what it triggers where it was. If it has not, the event builders know
-            // what they were given, some of it twice, and the files what was given to those that died.
+            // what they were given, some of it twice. The files know what was given to those that died.
             let triggered = if dfm.self_triggered > 0 { dfm.self_triggered } else { self.sfi().assigned };
             (0, triggered.max(self.triggers()).max(self.built_at_least()))
         };
@@ -307,7 +307,7 @@ impl Books<'_> {
         !self.forced && roles.iter().all(|&role| self.lives(role))
     }
 
-    /// Whether the DFM is there to say what has become of events: one that has returned goes on counting where its former lives were,
+    /// Whether the DFM is there to say what has become of events. One that has returned goes on counting where its former lives were,
     /// unless the end was forced before it knew that.
     fn dfm_knows(&self) -> bool {
         self.reports_of(Role::Dfm).next().is_some() && (self.lives(Role::Dfm) || !self.forced)

@@ -38,10 +38,10 @@ pub struct RunLimits {
 /// Leads a partition through the [state table](crate::states), and conducts one run after the other. Losing an application
 /// ends the run: the rest drains, and what was lost is counted.
 ///
-/// A stage may drain for as long as it, or what is behind it, makes progress: several times in a `stop_timeout` the
-/// controller looks at the [marks](dataflow::report::Report::mark) of all that have not drained, and only when none has changed
-/// for a whole `stop_timeout` it gives up. The counters behind the marks are those of events that get on, of which there are
-/// finitely many once level 1 has stopped, so that every stop ends.
+/// A stage may drain for as long as it, or what is behind it, makes progress. Several times in a `stop_timeout` the controller
+/// looks at the [marks](dataflow::report::Report::mark) of all that have not drained. It gives up only when none has changed
+/// for a whole `stop_timeout`. The counters behind the marks are those of events that get on. There are finitely many once
+/// level 1 has stopped, so every stop ends.
 pub struct Controller {
     applications: Vec<Application>,
     limits: RunLimits,
@@ -118,7 +118,7 @@ impl Controller {
         self.go(Verb::Boot)
     }
 
-    /// They have the configuration of a run with these limits. What the former run has left here is forgotten.
+    /// They have the configuration of a run with these limits. The controller forgets the former run.
     ///
     /// # Errors
     /// They do not run, or have another one.

@@ -15,8 +15,8 @@ pub enum Cause {
     /// Not built, though accepted.
     NotBuilt,
     /// Built with data missing, whatever the event filter made of it: an event that it rejects counts here like one that it accepts.
-    /// What level 2 would reject on a part of its data passes, as the event filter decides behind it, on data that are asked for
-    /// again. Behind the event filter nobody decides: its algorithm is told which ROBs are missing, and may accept for that.
+    /// Level 2 passes on events that it would reject on a part of its data. The event filter decides behind it, on data that are asked
+    /// for again. Behind the event filter nobody decides: its algorithm is told which ROBs are missing, and may accept for that.
     BuiltIncomplete,
     /// Died before the event filter had decided.
     LostAfterBuild,

@@ -51,7 +51,7 @@ pub enum Verb {
     Shutdown,
 }
 
-/// The table: in this state, this verb leads to that state. What is not here is refused.
+/// The table: in this state, this verb leads to that state. All other pairs are refused.
 pub const TRANSITIONS: &[(State, Verb, State)] = &[
     (State::Absent, Verb::Boot, State::Booted),
     (State::Booted, Verb::Configure, State::Configured),

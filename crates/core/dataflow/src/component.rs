@@ -16,14 +16,14 @@ use timing::watch::Finding;
 
 /// A role of the dataflow as a pure state machine: no I/O, clock, thread or randomness of its own.
 ///
-/// A driver hands in one input at a time, with a time that never goes back, and carries out the actions that the outbox
+/// A driver hands in one input at a time, with a time that never goes back. It carries out the actions that the outbox
 /// holds afterwards, in their order. There is no other order to remember: any method may follow any other.
 pub trait Component {
     /// Takes one input. Messages were checked by [`Node`](crate::node::Node): run, sender and epoch are current.
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox);
 
     /// Sends what the inputs since the last call have made ready and what travels in groups. A driver calls it when it has
-    /// handed in all inputs that were there: what is there together goes together, and nothing waits for what is to come.
+    /// handed in all inputs that were there. So they go together, and nothing waits for later ones.
     fn flush(&mut self, _now: Time, _out: &mut Outbox) {}
 
     /// The earliest time at which the component wants [`Input::Deadline`]; the driver may come later.
@@ -210,8 +210,8 @@ pub enum Work {
     Steer(Steer),
     /// EFD: decide on a built event. The driver gives it to a processing task.
     Process(BuiltEvent),
-    /// SFO in a later life: take the files in hand that the former one has left, cut behind the last event that is in all its
-    /// streams, and make them durable. An event that is in them is acknowledged without a sync.
+    /// SFO in a later life: take the files in hand that the former one has left. Cut them behind the last event that is in
+    /// all its streams, and make them durable. An event that is in them is acknowledged without a sync.
     TakeOver,
     /// SFO: append an event to the files of its streams.
     Record(Recording),
@@ -385,8 +385,8 @@ pub enum Note {
     },
     /// An event was given up before it was built.
     NotBuilt(EventId),
-    /// An event builder was assigned this event although it has no room: it leaves it, and others that it only counts, to the
-    /// DFM, which builds it elsewhere in time.
+    /// An event builder was assigned this event although it has no room. It leaves this one, and others that it only counts,
+    /// to the DFM, which has them built elsewhere in time.
     AssignedBeyondRoom(EventId),
     /// An event that was built and cleared is lost with its builder.
     LostBuilt(EventId),

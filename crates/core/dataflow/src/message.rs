@@ -23,8 +23,8 @@ pub use terms::{BusyCause, Chains, DebugReason, Fate, Grounds};
 
 /// What travels with every message: addresses, run and epochs.
 ///
-/// A message is taken only if the run and both incarnations are current: nothing of an earlier run, of a peer's former
-/// life, or meant for the receiver's former life gets through.
+/// A message is taken only if the run and both incarnations are current. So nothing of an earlier run, of a peer's
+/// former life, or meant for the receiver's former life gets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The sender.
@@ -59,8 +59,8 @@ impl MissedClears {
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Level 1 → ROS, or TRG, which tells its crate: read out these events, which were issued or are told again together; → DFM where there is no level 2: build them. At most
-    /// `in_flight` beyond what [`Message::Taken`] covers.
+    /// Level 1 → ROS, or TRG, which tells its crate: read out these events, issued or told again together. → DFM where
+    /// there is no level 2: build them. At most `in_flight` beyond what [`Message::Taken`] covers.
     L1Accept {
         /// They.
         events: Vec<EventInfo>,
@@ -157,9 +157,9 @@ pub enum Message {
         /// The SFI that has been given the data that level 2 looked at.
         builder: Option<NodeId>,
     },
-    /// L2PU → SFI: the data of an accepted event that level 2 has looked at, so that building need not move them from the
-    /// read-out systems again `[ATM1997 §II-B]`. One per accepted event, before its decision. The SFI keeps a bounded number;
-    /// what it drops, or what is lost, it asks the read-out systems for.
+    /// L2PU → SFI: the data of an accepted event that level 2 has looked at. Building need not move them from the read-out
+    /// systems again `[ATM1997 §II-B]`. One per accepted event, before its decision. The SFI keeps a bounded number; what it
+    /// drops, or what is lost, it asks the read-out systems for.
     Collected {
         /// The event.
         event: EventId,
@@ -200,7 +200,7 @@ pub enum Message {
     },
     /// Level 1 → L2SV: the oldest `Settled` that was not answered is taken.
     SettledTaken,
-    /// L2SV → DFM: level 1 will not tell again what was in groups of decisions up to this one, nor, if so said, what former
+    /// L2SV → DFM: level 1 will not tell again events in decisions up to this group, nor, if so said, those that former
     /// lives had decided.
     Forget {
         /// The group.
@@ -236,8 +236,8 @@ pub enum Message {
         /// Everything below this event is finished for good.
         oldest_unfinished: EventId,
     },
-    /// DFM → level 1, where there is no level 2: everything below this event is finished for good, and need not be told to a
-    /// DFM that returns. One per group of clears.
+    /// DFM → level 1, where there is no level 2: everything below this event is finished for good. A DFM that returns need
+    /// not hear of it. One per group of clears.
     FinishedBelow(EventId),
 
     /// DFM → SFI: build these events. At most the SFI's `building` over all such messages. Answered by `EndOfEvent`.
@@ -257,10 +257,10 @@ pub enum Message {
     Push(Vec<PushOrder>),
     /// DFM → ROS or TRG: where events go from a number on. One for each change.
     Destinations(Destinations),
-    /// ROS, EBIF or pROS → SFI, ROS → EBIF: what was there together, of requests that may have come in several messages, or pushed; what has
-    /// still to arrive follows in others. At most one entry per request, and as many bytes as
-    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has; what is pushed, within the byte credits. Where
-    /// replies go several ways, one that overtakes others takes their bytes as arrived, and credits return early.
+    /// ROS, EBIF or pROS → SFI, ROS → EBIF: data that were there together, pushed, or for requests that may have come in several messages.
+    /// Data that have still to arrive follow in others. At most one entry per request, and as many bytes as
+    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has; what is pushed, within the byte credits. Where replies go
+    /// several ways, one that overtakes others takes their bytes as arrived, and credits return early.
     EventReply {
         /// All that this source has pushed to this SFI so far, as its byte credits count it, with this message.
         pushed: u64,
@@ -282,8 +282,8 @@ pub enum Message {
     /// SFIs, and the last `Ledger`. L2SV or level 1 → DFM that returns, ahead of what it tells again: the last `Ledger`. ROS → DFM that returns and
     /// triggers itself: the newest event that it was asked for.
     Held(Holdings),
-    /// DFM → SFI, L2SV, or level 1 where there is no level 2: what has become of all events below a bound, for a later life of the DFM.
-    /// Ahead of any message with a higher bound, where the DFM may return. DFM → EFD, to one with each group of clears: the same.
+    /// DFM → SFI, L2SV, or level 1 where there is no level 2: the fate of all events below a bound, for the DFM's later life. Ahead of
+    /// any message with a higher bound, where the DFM may return. DFM → EFD, to one with each group of clears: the same.
     Ledger(Box<Ledger>),
     /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
     SfiBusy(bool),
@@ -321,8 +321,7 @@ pub enum Message {
         complete: bool,
     },
     /// DFM → EFD: this life of an SFI is over; which of its events are there, and what has it been told of others? Once for each loss
-    /// of an SFI that had cleared events, or of the last SFI with events that were built, and again when the EFD comes up. Answered by
-    /// `Orphans`.
+    /// of an SFI that had cleared events, or of the last one with built events, and when the EFD comes up. Answered by `Orphans`.
     Orphaned {
         /// The SFI.
         sfi: NodeId,

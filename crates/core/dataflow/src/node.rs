@@ -113,7 +113,7 @@ impl Node {
         self.tell_run_control(now, out);
     }
 
-    /// The envelope of a message to a peer; `None` if the peer cannot be reached: the message is then dropped, as it
+    /// The envelope of a message to a peer. `None` if the peer cannot be reached: the message is then dropped, as it
     /// would be on the wire.
     pub fn envelope_to(&self, to: NodeId) -> Option<Envelope> {
         let to_incarnation = self.life_of(to)?;

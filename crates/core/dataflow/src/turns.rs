@@ -7,9 +7,9 @@ use base::ids::{NodeId, Role};
 
 /// What waits for the components of a process: one after the other gets all that is there for it.
 ///
-/// A component that is visited finds its state in the caches once for all that waits: with 1,600 sources an event and source cost 440 to 670
-/// ns, with one queue of all 790 to 1,030. Turns come in the order in which something began to wait; but who has much waiting comes soon,
-/// as long as that is still in the caches, and never twice in a row before the others. To one receiver everything goes in order.
+/// A component that is visited finds its state in the caches once for all that waits. With 1,600 sources an event and source cost 440 to 670
+/// ns, with one queue of all 790 to 1,030. Turns come in the order in which something began to wait. But a component with much waiting comes
+/// soon, as long as that is still in the caches. It never comes twice in a row before the others. To one receiver everything goes in order.
 #[derive(Debug)]
 pub struct Turns<T> {
     /// Items, and places for more.
@@ -155,7 +155,7 @@ impl<T> Default for Turns<T> {
     }
 }
 
-/// From here on it is early enough for a turn: this many groups of replies with small fragments fit in a cache of the second level.
+/// From here on it is early enough for a turn. This many groups of replies with small fragments fit in a cache of the second level.
 const MUCH: u32 = 16;
 
 #[cfg(test)]

@@ -92,8 +92,8 @@ pub fn decode(frame: &PageSlice) -> Result<(Envelope, Message), WireError> {
     decode_parts(frame, Bulk::empty())
 }
 
-/// The message in a frame of which some came by handle: `head` is a whole frame, or all of it but the bulk, and `rest` is
-/// that.
+/// The message in a frame of which some came by handle. `head` is a whole frame, or all of it but the bulk, and `rest` is
+/// the bulk.
 ///
 /// # Errors
 /// As [`decode`].
@@ -144,22 +144,6 @@ pub fn decode_numbered(head: &PageSlice, rest: Bulk, number: u32) -> Result<(Env
         return Err(WireError::Bulk { kind });
     }
     Ok((envelope, message))
-}
-
-/// Entry point of the fuzz target and of the replay of its corpus: any bytes are refused or come out unchanged.
-///
-/// # Panics
-/// If bytes that are accepted do not come out unchanged.
-#[doc(hidden)]
-pub fn check_any_frame(data: &[u8]) {
-    let frame = PageSlice::copy_of(data);
-    if let Ok((envelope, message)) = decode(&frame) {
-        let mut again = Vec::new();
-        encode(&envelope, &message, &mut again);
-        let bulk = message.bulk().map(Bulk::slices).unwrap_or_default();
-        bulk.iter().for_each(|slice| again.extend_from_slice(slice.as_bytes()));
-        assert!(again == data, "{message:?} comes out as it came in");
-    }
 }
 
 struct Writer<'a>(&'a mut Vec<u8>);

@@ -47,11 +47,10 @@ impl AddAssign for Coverage {
 /// Checks the event that fills `bytes` at all levels, checksums included, and appends what is wrong to `problems`. Tells how much
 /// checksums vouch for; that is nothing where the way to the fragments is broken.
 ///
-/// A problem of a header ends the way to its siblings behind it, since these cannot be found; a damaged ROD or
-/// checksum does not. Fields wider than their definition and further status bits are not problems: files of real
-/// experiments have them. Run number, level-1 id, bunch crossing and trigger type of each ROD are those of the event, unless the
-/// ROB says that they are not, or its checksum is wrong. The number of problems is at most seven for each ROB that lies in `bytes`,
-/// plus three.
+/// A problem of a header ends the way to its siblings behind it, since these cannot be found; a damaged ROD or checksum does not.
+/// Fields wider than their definition and further status bits are not problems: files of real experiments have them. Run number,
+/// level-1 id, bunch crossing and trigger type of each ROD are those of the event. A ROB that says otherwise, or whose checksum is
+/// wrong, is excepted. The number of problems is at most seven for each ROB that lies in `bytes`, plus three.
 pub fn check_event(bytes: &[u8], options: &CheckOptions, problems: &mut Vec<Problem>) -> Coverage {
     let event = match Event::parse(bytes) {
         Ok(event) => event,

@@ -60,8 +60,8 @@ pub enum FileStep {
 
 /// Walks through a file whose length is known, driven by someone who can read it.
 ///
-/// Never asks for more bytes than the file holds, and for at most 1 MiB at a time; the data blocks themselves it
-/// does not look at. After an error or [`FileStep::End`] it stays where it is.
+/// Never asks for more bytes than the file holds, and for at most 1 MiB at a time. It does not look at the data blocks
+/// themselves. After an error or [`FileStep::End`] it stays where it is.
 ///
 /// [`file_events`] is this parser over a whole file in memory.
 #[derive(Debug, Clone)]

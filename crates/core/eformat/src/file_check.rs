@@ -10,8 +10,8 @@ use crate::record::{DataSeparator, FileEnd, FileVersion};
 use crate::twice::{Comparison, FileFacts};
 use crate::word::WORD_BYTES;
 
-/// Checks the parts of a file that span records: block numbers, counts of the end record, GUID; each event; and what events have
-/// in common with the file and with one another: run number, luminosity block, ids.
+/// Checks the parts of a file that span records: block numbers, counts of the end record, GUID. Checks each event, and what
+/// events have in common with the file and with one another: run number, luminosity block, ids.
 ///
 /// Fed in file order by whoever reads the file; [`check_file`] does it for a file in memory.
 #[derive(Debug, Clone)]

@@ -31,8 +31,8 @@ impl FileName {
     ///
     /// # Errors
     ///
-    /// Says which part cannot be in a name: parts must not be empty and may hold ASCII letters, digits, `-`, `+`
-    /// and `_` only; a stream type holds no `_`, since the first one ends it.
+    /// Says which part cannot be in a name. Parts must not be empty and may hold ASCII letters, digits, `-`, `+` and
+    /// `_` only. A stream type holds no `_`, since the first one ends it.
     pub fn new(
         project: &str,
         run_number: u32,
@@ -64,12 +64,6 @@ impl FileName {
     #[must_use]
     pub fn with_sequence(&self, sequence: u32) -> Self {
         Self { sequence, ..self.clone() }
-    }
-
-    /// The same name for another luminosity block.
-    #[must_use]
-    pub fn with_lumi_block(&self, lumi_block: u32) -> Self {
-        Self { lumi_block, ..self.clone() }
     }
 
     /// Everything before the sequence number; the file name record (note §11.2) holds this.
@@ -194,7 +188,6 @@ mod tests {
         assert_eq!((name.project(), name.run_number(), name.stream_type()), ("data22", 9, "calibration"));
         assert_eq!((name.stream_name(), name.lumi_block(), name.application()), ("LAr_x", 12, "SFO-3"));
         assert_eq!((name.sequence(), name.to_string()), (42, text.to_owned()));
-        assert_eq!(name.with_lumi_block(13).to_string(), text.replace("_lb0012", "_lb0013"));
         assert_eq!(name.with_sequence(43).to_string(), text.replace("0042", "0043"));
     }
 

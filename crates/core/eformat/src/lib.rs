@@ -101,7 +101,7 @@ pub use rod::{Rod, RodHeader};
 pub use run::{BadDetectorMask, Bcid, DetectorMask, RunType};
 pub use source_id::{DetectorGroup, SourceId, SubDetector};
 pub use stamp::{Date, Stamp, Time};
-pub use status::{DummyRobStatus, EventStatus, GenericStatus, OnlineErrorCode, RobStatus, StatusWord};
+pub use status::{EventStatus, GenericStatus, OnlineErrorCode, RobStatus, StatusWord};
 pub use tree::EventRobs;
 pub use twice::{FileFacts, Ids};
 pub use word::{WORD_BYTES, words};

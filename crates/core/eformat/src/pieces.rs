@@ -44,8 +44,8 @@ pub fn each_rob<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut each: impl F
     missing == 0
 }
 
-/// Source identifier and extended level-1 id of a ROB in these parts, if it is sound, but for its checksum: [`check_rob`] where it is
-/// one part; else as those are that [`rob_prefix`](crate::rob_prefix) and [`rob_suffix`](crate::rob_suffix) make.
+/// Source identifier and extended level-1 id of a ROB in these parts, if it is sound, but for its checksum. One part has to pass
+/// [`check_rob`]; several are as those that [`rob_prefix`](crate::rob_prefix) and [`rob_suffix`](crate::rob_suffix) make.
 pub fn check_parts(parts: &[&[u8]]) -> Option<(u32, u32)> {
     let (first, last) = match parts {
         [rob] => return check_rob(rob).ok().map(|summary| (summary.source_id.0, summary.lvl1_id)),

@@ -224,11 +224,6 @@ impl Metadata {
         })
     }
 
-    /// Strings without a reserved key.
-    pub fn user_strings(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str).filter(|text| !RESERVED_KEYS.iter().any(|key| text.contains(key)))
-    }
-
     /// Whether each data block is one zlib stream (note §11.5).
     pub fn blocks_are_compressed(&self) -> bool {
         self.value("Compression") == Some("zlib")
@@ -512,7 +507,6 @@ mod tests {
         let known =
             ["GUID=10605EAF-52B1-DB11-94A4-000347D7BFE1", "Stream=physics_Main", "Project=data22", "LumiBlock=3"];
         assert_eq!(metadata.0, [known[0], "made=here", "note", known[1], known[2], known[3]]);
-        assert_eq!(metadata.user_strings().collect::<Vec<_>>(), ["made=here", "note"]);
         assert_eq!(metadata.guid(), Some(guid()));
         assert_eq!((metadata.value("Stream"), metadata.value("LumiBlock")), (Some("physics_Main"), Some("3")));
         assert_eq!((metadata.value("Tier"), metadata.value("note")), (None, None));
@@ -586,7 +580,7 @@ mod tests {
             let mut damaged = record.clone();
             crate::word::put(&mut damaged, index, 77);
             assert_eq!(FileStart::parse(&damaged), Err(Problem::new(index * WORD_BYTES, kind)));
-            // What is wrong is said as soon as it is there.
+            // The error comes as soon as the wrong bytes are there.
             let head = FileStart::parse(&damaged[..(index + 1) * WORD_BYTES]);
             assert_eq!(head.is_err(), index < 2, "{index}");
         }

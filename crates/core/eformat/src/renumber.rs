@@ -11,8 +11,8 @@ use crate::problem::Problem;
 use crate::rod::Rod;
 use crate::word::{WORD_BYTES, put, word};
 
-/// Adds `global` to the global id of the event that fills `bytes`, which has 32 bits in formats 3.0 and 4.0, and `lvl1` to its level-1 ids: that of
-/// the header and those of all RODs, so that those which agree go on to agree. Checksums that were right are right again.
+/// Adds `global` to the global id of the event that fills `bytes`, which has 32 bits in formats 3.0 and 4.0. Adds `lvl1` to its level-1 ids, in the
+/// header and in all RODs, so that those which agree go on to agree. Checksums that were right are right again.
 ///
 /// What has no ROD header keeps its bytes, and so has a compressed payload as a whole.
 ///

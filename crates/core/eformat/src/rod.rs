@@ -9,8 +9,8 @@ use crate::word::{WORD_BYTES, put, size, word, words};
 
 /// A ROD fragment with a checked header.
 ///
-/// Its size may contradict its trailer: navigation goes on then, as the note §5 says, with no status words and
-/// everything behind the header as data; [`size_problem`](Self::size_problem) tells.
+/// Its size may contradict its trailer; [`size_problem`](Self::size_problem) tells. Navigation goes on then, as the
+/// note §5 says, with no status words and everything behind the header as data.
 #[derive(Debug, Clone, Copy)]
 pub struct Rod<'a> {
     bytes: &'a [u8],

@@ -64,18 +64,6 @@ bitflags! {
 }
 
 bitflags! {
-    /// High half of the first status word of a dummy ROB made up by the data collection.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-    pub struct DummyRobStatus: u16 {
-        /// Incomplete region of interest.
-        const INCOMPLETE_ROI = 0x1;
-        /// Collection time-out.
-        const COLLECTION_TIMEOUT = 0x2;
-        const _ = !0;
-    }
-}
-
-bitflags! {
     /// High half of the first status word of a full event. Each bit is named for both generations of the system
     /// where these differ (old / new).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -131,11 +119,6 @@ impl StatusWord {
         Self((specific.bits() as u32) << 16 | generic.bits() as u32)
     }
 
-    /// Status of a dummy ROB made by the data collection.
-    pub const fn dummy_rob(generic: GenericStatus, specific: DummyRobStatus) -> Self {
-        Self((specific.bits() as u32) << 16 | generic.bits() as u32)
-    }
-
     /// Status of a full event.
     pub const fn event(generic: GenericStatus, specific: EventStatus) -> Self {
         Self((specific.bits() as u32) << 16 | generic.bits() as u32)
@@ -154,11 +137,6 @@ impl StatusWord {
     /// Specific bits, if the fragment is a ROB from a read-out buffer.
     pub const fn as_rob(self) -> RobStatus {
         RobStatus::from_bits_retain((self.0 >> 16) as u16)
-    }
-
-    /// Specific bits, if the fragment is a dummy ROB.
-    pub const fn as_dummy_rob(self) -> DummyRobStatus {
-        DummyRobStatus::from_bits_retain((self.0 >> 16) as u16)
     }
 
     /// Specific bits, if the fragment is a full event.

@@ -1,6 +1,6 @@
 //! Stream tags: to which streams an event belongs (format note §10).
 //!
-//! The note gives the meaning of tags and that they are NUL-terminated texts padded to a word, but the syntax inside
+//! The note gives the meaning of tags and says that they are NUL-terminated texts padded to a word. The syntax inside
 //! one text is not public. The syntax here is Weir's own, and only this file knows it:
 //!
 //! ```text
@@ -101,8 +101,8 @@ pub enum Entry {
 #[error("the {0} of a stream tag is empty or holds other than letters, digits and '-' (in the name also '_')")]
 pub struct BadStreamTag(pub &'static str);
 
-/// Adds `tag` to `tags`. A tag of the same type and name is merged: sets are joined, and full stays full; a `debug`
-/// tag asks for the full event and removes all others (note §10).
+/// Adds `tag` to `tags`. A tag of the same type and name is merged: sets are joined, and full stays full. A `debug` tag
+/// asks for the full event and removes all others (note §10).
 pub fn add(tags: &mut Vec<StreamTag>, mut tag: StreamTag) {
     if tag.stream_type == DEBUG {
         tag.robs.clear();

@@ -102,8 +102,8 @@ impl Comparison {
     }
 }
 
-/// Compares a ROD, at `offset` of the bytes that problems are told of, with the header of its event. What its ROB says to be wrong is
-/// no problem. In format 3.0 RODs leave words at 0, and those of one detector count level-1 ids from another number.
+/// Compares a ROD, at `offset` of the bytes that problems are told of, with the header of its event. A fault that its ROB tells
+/// of is no problem. In format 3.0 RODs leave words at 0, and those of one detector count level-1 ids from another number.
 pub(crate) fn compare_rod(event: &Event<'_>, rob: &Rob<'_>, rod: &Rod<'_>, offset: usize, problems: &mut Vec<Problem>) {
     let status = rob.status();
     if event.format() == EventFormat::V3 || !tells_of_event(status) {

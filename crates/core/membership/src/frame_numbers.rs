@@ -1,8 +1,8 @@
 //! The numbers that the frames of a proven connection carry: none is missing, repeated, in another place or of another connection.
 //!
-//! They count on from where the proof says, which differs for each connection and direction, and which nobody knows who has not
-//! the key and has not read the connection. It is no tag: who can read a connection and write into it knows the next number, too.
-//! Such a one can alter bytes of events as well, which no tag over heads would find: `docs/protocols/joining.md`.
+//! They count on from where the proof says, which differs for each connection and direction. Nobody knows it without the key and
+//! without having read the connection. It is no tag: who can read a connection and write into it knows the next number, too. Such
+//! a one can alter bytes of events as well, which no tag over heads would find: `docs/protocols/joining.md`.
 
 /// What a frame of each direction carries next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,5 +23,5 @@ pub mod run_secret;
 
 use base::ids::RunNumber;
 
-/// Who joins a partition that is to have several runs proves that before any of them.
+/// An application that joins a partition for several runs proves that before any of them.
 pub const NO_RUN: RunNumber = RunNumber(0);

@@ -86,7 +86,7 @@ pub trait RegistrarDriver: Driver {
     fn start(&mut self, member: Member) -> Result<(), String>;
     /// Ends a process, if it has not ended.
     fn kill(&mut self, node: NodeId);
-    /// Who has proved to be at the other end of a connection is this member from now on.
+    /// This member has proved that it is at the other end of a connection.
     fn rename(&mut self, link: LinkId, member: Member);
     /// A life is over and another one follows.
     fn life_over(&mut self, node: NodeId);
@@ -250,7 +250,7 @@ impl Registrar {
         self.run = None;
     }
 
-    /// No run is wanted. Who has died by now is started again where that is wanted.
+    /// No run is wanted. Applications that have died by now start again where that is wanted.
     pub fn wait(&mut self, driver: &mut dyn RegistrarDriver) {
         self.stage = Stage::Waiting;
         self.complaints.clear();
@@ -418,7 +418,7 @@ impl Registrar {
         self.place(node).and_then(|place| self.entries[place].link)
     }
 
-    /// What is said to an application is said again to its next life.
+    /// The registrar says this again to the next life of the application.
     pub fn remember(&mut self, node: NodeId, message: &Message) {
         if let Message::Command(command) = message
             && !matches!(command, Command::Progress | Command::Sample)

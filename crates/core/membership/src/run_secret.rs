@@ -3,7 +3,7 @@
 /// What the members of a run know and nobody else. It does not print itself.
 ///
 /// It comes from the partition's key, which a configuration may keep for years, and from a number that run control draws
-/// for each run: nothing that a former run has sent verifies in this one.
+/// for each run. Nothing that a former run has sent verifies in this one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RunSecret([u8; 32]);
 

@@ -143,8 +143,8 @@ impl Visits {
         self.come();
     }
 
-    /// So many strangers come again as soon as they are shown out, all in one queue, and a member that says nothing for so long
-    /// after it was let in. How long it was away when it is heard.
+    /// So many strangers come again as soon as they are shown out, all in one queue. A member says nothing for so long after it
+    /// was let in. How long it was away when it is heard.
     fn until_heard(&mut self, strangers: usize, slowness: Duration) -> Duration {
         let began = self.now;
         let waiting = strangers - self.places;

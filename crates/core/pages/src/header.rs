@@ -14,8 +14,8 @@ pub struct PageHeader {
     owner: AtomicPtr<PageOwner>,
 }
 
-/// To whom pages go back: the first field (`#[repr(C)]`) of a pool, or of whatever else has pages, so that its address is that of
-/// the whole.
+/// To whom pages go back. It is the first field (`#[repr(C)]`) of a pool, or of whatever else has pages, so its address is that
+/// of the whole.
 #[derive(Debug)]
 pub struct PageOwner {
     let_go: unsafe fn(NonNull<PageHeader>),
@@ -33,8 +33,8 @@ pub enum Left {
 }
 
 impl PageOwner {
-    /// `let_go` is called instead of counting off a slice that seems to be the last: it calls [`PageHeader::leave`] once
-    /// and does what is to be done with the page, from whatever thread.
+    /// A slice that seems to be the last calls `let_go` instead of counting itself off. That calls [`PageHeader::leave`]
+    /// once and does what is to be done with the page, from whatever thread.
     pub const fn new(let_go: unsafe fn(NonNull<PageHeader>)) -> Self {
         Self { let_go }
     }
@@ -140,8 +140,8 @@ impl PageHeader {
         // SAFETY: the header is there while the slice counts. A reference to the count alone does not say that it is longer.
         let count = unsafe { &(*page.as_ptr()).holders };
         let mut holders = count.load(Ordering::Relaxed);
-        // Not one subtraction: the last of several slices that leave at the same time is still to count when the owner is
-        // called, or a writer that leaves, too, may take the header away before.
+        // Not one subtraction. Of several slices that leave at the same time, the last still has to count when the owner
+        // is called. Otherwise a writer that leaves, too, may take the header away before.
         while holders & !WRITER > 1 {
             match count.compare_exchange_weak(holders, holders - 1, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,

@@ -14,11 +14,11 @@
 //! ```
 //!
 //! # Why this is sound
-//! Who makes the first slice of a page ([`PageSlice::first`], [`PageSlice::beside_writer`]) promises this: as long
-//! as a slice of the page counts, header, owner and bytes stay where they are, and the bytes do not change. All
-//! other slices are parts of one that counts. A slice counts until it is dropped, once. The owner takes the last
-//! one back (`let_go`) and still finds the header there. Counting off is a release, and finding the page without
-//! slices an acquire. So all reading has happened before the page is written again.
+//! Who makes the first slice of a page ([`PageSlice::first`], [`PageSlice::beside_writer`]) promises this. As long as a
+//! slice of the page counts, header, owner and bytes stay where they are, and the bytes do not change. All other slices
+//! are parts of one that counts. A slice counts until it is dropped, once. The owner takes the last one back (`let_go`)
+//! and still finds the header there. Counting off is a release, and finding the page without slices an acquire. So all
+//! reading has happened before the page is written again.
 
 #![no_std]
 

@@ -30,8 +30,8 @@ struct Owned {
     bytes: Vec<u8>,
 }
 
-// SAFETY: the bytes are not written while a slice lives, and whoever made the first slice of a page promised that it may be
-// let go from any thread.
+// SAFETY: the bytes are not written while a slice lives. The maker of the first slice of a page promised that it may be let
+// go from any thread.
 unsafe impl Send for PageSlice {}
 // SAFETY: as above; shared, it can be read and cloned only, and the count is atomic.
 unsafe impl Sync for PageSlice {}
@@ -40,7 +40,7 @@ impl PageSlice {
     /// The first holder of a page: it has neither slice nor writer.
     ///
     /// # Safety
-    /// The page has an owner. As long as a slice of the page counts: header and owner stay where they are, and from `start` on
+    /// The page has an owner. As long as a slice of the page counts, header and owner stay where they are. From `start` on
     /// there are `len` initialised bytes that nobody writes. Nobody else makes slices of the page meanwhile, except from this
     /// one. `let_go` may be called from any thread.
     #[inline]

@@ -1,8 +1,8 @@
 //! The clock of a source beside the reference: offset, drift, quality.
 //!
-//! Pairs are taken in blocks, of which the medians count; a line through the last of these has the median of their slopes
+//! Pairs are taken in blocks, of which the medians count. A line through the last of these has the median of their slopes
 //! (Theil and Sen). So a quarter of wild pairs does no harm. All is done in whole numbers, offsets in ns and drifts in
-//! 10⁻¹² (ps per second): equal pairs give equal results everywhere, and nothing adds up.
+//! 10⁻¹² (ps per second). So equal pairs give equal results everywhere, and nothing adds up.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

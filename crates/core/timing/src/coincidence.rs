@@ -1,8 +1,8 @@
 //! The clock of a source that says times alone, and no numbers, beside the times of triggers.
 //!
 //! A trigger and the data nearest to where the source should have them are a pair, from which a [`Clock`] is fitted. When that has failed
-//! for a while, the source is looked for anew: the difference of times that most triggers of a stretch have in common with some data
-//! is how far the source is off. Of data that come with no trigger, or triggers without data, neither may be many more than the pairs.
+//! for a while, the source is looked for anew. Most triggers of a stretch have one difference of times in common with some data: so far
+//! the source is off. Of data that come with no trigger, or triggers without data, neither may be many more than the pairs.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -200,8 +200,8 @@ impl Coincidence {
     }
 }
 
-/// How many of some rising numbers lie within `width` of each other at most, and the middle one of them; nearest to `known` if
-/// there are as many elsewhere.
+/// How many of some rising numbers lie within `width` of each other at most, and the middle one of them. If there are as many
+/// elsewhere, those nearest to `known` count.
 fn densest(numbers: &[i64], width: u64, known: i64) -> Option<(usize, i64)> {
     let mut first = 0;
     let mut best: Option<(usize, i64)> = None;

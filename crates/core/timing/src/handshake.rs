@@ -129,7 +129,7 @@ impl Handshake {
         if again && self.mode.has_t0() { Err(Breach::T0Again) } else { Ok(()) }
     }
 
-    /// A fragment with what its source says of it: its number among the triggers, if it is one of the run, and what is wrong with it.
+    /// A fragment with what its source says of it: its number among the triggers, if it is one of the run, and its faults.
     pub fn fragment(&mut self, number: Option<u64>, time: Option<u64>) -> (Option<u64>, Option<Breach>) {
         if self.mode.has_t0() && !self.is_after_t0 {
             return (None, Some(Breach::BeforeT0));

@@ -13,7 +13,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// What was to be done at `deadline` is done now.
+    /// Work that was due at `deadline` is done now.
     pub fn note(&mut self, now: Time, deadline: Time) {
         let age = now.since(self.since);
         if age >= MEMORY {

@@ -53,7 +53,7 @@ impl Pace {
         Self { later: profile.into(), ..self }
     }
 
-    /// Offers triggers in bunch crossings counted from the first start, at most one in each: the gaps of
+    /// Offers triggers in bunch crossings counted from the first start, at most one in each. The gaps of
     /// [`Spacing::Poisson`] are then geometric, as those of independent crossings.
     #[must_use]
     pub fn on_crossings(self) -> Self {

@@ -44,7 +44,7 @@ impl Rule {
         self.axis == Axis::Count
     }
 
-    /// Where data lie, of this time, as the source says, and of which it had counted so many before; `None` if it says no time that it needs.
+    /// Where data of this time lie, as the source says, which had counted so many before. `None` if it says no time that it needs.
     pub fn place(&self, time: Interval, count: u64) -> Option<Interval> {
         let said = match self.axis {
             Axis::Time => Some(time).filter(|time| !time.is_none()),

@@ -1,7 +1,7 @@
 //! A source that has lost or gained a trigger: its numbers belong to other triggers from then on.
 //!
-//! The times show it. Where a source numbers as the reference does, the times of equal numbers lie on one line; where it slips, they are
-//! off by the distance of triggers, and those of numbers that are further by the shift lie on the line.
+//! The times show it. Where a source numbers as the reference does, the times of equal numbers lie on one line. Where it slips, they are
+//! off by the distance of triggers. Then the times of numbers that are further by the shift lie on the line.
 
 use alloc::vec::Vec;
 
@@ -45,8 +45,8 @@ struct Sample {
 }
 
 impl Slips {
-    /// A number of the source, its time in ns of its own clock, and the time of each number of the reference that is further by so much.
-    /// Gives the slip that this makes certain.
+    /// A number of the source, its time in ns of its own clock, and the time of each reference number further by so much. Gives the
+    /// slip that this makes certain.
     pub fn observe(&mut self, number: u64, time: u64, reference: impl Fn(i64) -> Option<u64>) -> Option<Slip> {
         let sample = || {
             let around = core::array::from_fn(|place| reference(place as i64 - SHIFT_MAX));

@@ -35,7 +35,7 @@ impl Unwrap {
         self.newest = None;
     }
 
-    /// The whole number. What a count has beyond the period is left out. The first one is whole already.
+    /// The whole number. The part of a count beyond the period is left out. The first one is whole already.
     pub fn whole(&mut self, count: u64) -> u64 {
         let number = self.place(count);
         self.newest = self.newest.max(Some(number));

@@ -116,8 +116,8 @@ impl Watch {
         }
     }
 
-    /// Where a source that says times alone has a time of the triggers: elsewhere, as far as its clock is another; `None` as long as it is not
-    /// found.
+    /// Where a source that says times alone has a time of the triggers. It is elsewhere, as far as its clock is another; `None` as long as it
+    /// is not found.
     pub fn seen_by(&self, link: usize, time: Interval) -> Option<Interval> {
         let SourceWatch::Times(coincidence) = &self.parts[link] else { return Some(time) };
         if time.is_none() {

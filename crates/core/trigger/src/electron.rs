@@ -182,8 +182,8 @@ fn centroid(counts: &[[i64; SIDE]; SIDE], [i, j]: [usize; 2], hot: [i32; 2], et3
     [eta, phi]
 }
 
-/// Where a track above the momentum cut meets the calorimeter, in η and φ seen from the middle of the detector: a helix
-/// of radius pT / 0.3 B up to the barrel, or to the end cap if it gets there first.
+/// Where a track above the momentum cut meets the calorimeter, in η and φ seen from the middle of the detector. It is a
+/// helix of radius pT / 0.3 B up to the barrel, or to the end cap if it gets there first.
 fn at_calorimeter(detector: &Detector, track: Track, pt_min_gev: f64) -> Option<[f64; 2]> {
     if track.qpt_q == 0 {
         return None;

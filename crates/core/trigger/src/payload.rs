@@ -178,7 +178,7 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Regions of interest. Energies beside the main one come in steps of 250 MeV, rounded down; positions are made from the
+    /// Regions of interest. Energies beside the main one come in steps of 250 MeV, rounded down. Positions are made from the
     /// tower numbers, so the direction of missing energy is known to half a tower.
     pub fn rois(self) -> impl Iterator<Item = Roi> + 'a {
         self.words.as_chunks::<4>().0.iter().map(|record| {

@@ -51,8 +51,8 @@ impl Steering {
         }
     }
 
-    /// Begins an event with the level-1 items that fired, after prescale, and its regions of interest. What is in hand of
-    /// the event before is let go.
+    /// Begins an event with the level-1 items that fired, after prescale, and its regions of interest. The steering
+    /// lets go of the event before.
     pub fn begin(&mut self, event: u64, items: u32, rois: &[Roi]) {
         self.items = items;
         self.input = self.menu.input(event, items);

@@ -1,8 +1,8 @@
 //! The functions and types of `weir.h`, which documents them. All `unsafe` code of the crate is here: C gives pointers and promises
 //! what they point to.
 //!
-//! A pointer may be NULL where `weir.h` says so, and is an error elsewhere. All else is the caller's promise: texts end in NUL, a
-//! link comes from `weir_open` and is used by one thread at a time, memory has the length that is said.
+//! A pointer may be NULL where `weir.h` says so, and is an error elsewhere. All else is the caller's promise. Texts end
+//! in NUL, one thread at a time uses a link that comes from `weir_open`, and memory has the length that is said.
 #![expect(missing_docs, reason = "weir.h documents every function and field")]
 #![expect(clippy::missing_safety_doc, reason = "weir.h says what a caller has to keep to")]
 

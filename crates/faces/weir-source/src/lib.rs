@@ -1,8 +1,8 @@
 //! A source: the read-out of a detector, in a program of its own, that pushes its fragments to a partition.
 //!
-//! Its author writes the five functions of [`Source`]; [`run`] calls them. It connects, waits for the run, gives the source a slot in
-//! memory that the read-out system serves, and commits what the source has put there. The loop is in here so that a stop
-//! cannot hang: a source that does not return while run control waits is given up by name ([`SourceError::Blocked`]).
+//! Its author writes the five functions of [`Source`]; [`run`] calls them. It connects, waits for the run, gives the source
+//! a slot in memory that the read-out system serves, and commits the source's data there. The loop is in here so that a
+//! stop cannot hang. A source that does not return while run control waits is given up by name ([`SourceError::Blocked`]).
 //!
 //! ```no_run
 //! use weir_source::{Failure, Reading, Settings, Source, run};

@@ -103,8 +103,8 @@ pub struct FeedArgs {
     /// Send the time and a checksum with each fragment
     #[arg(long)]
     pub checksum: bool,
-    /// Write each fragment to FILE, too: the number of the event (8 bytes), unless it is time-based; with that and in a beam, begin and
-    /// end (8 bytes each); length (4 bytes); all little-endian, then the payload
+    /// Write each fragment to FILE, too, with all numbers little-endian: the number of the event (8 bytes), unless it is
+    /// time-based. With that and in a beam follow begin and end (8 bytes each). Then follow its length (4 bytes) and the payload
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Send with each fragment the time of its trigger in an emulated beam of this mean rate; all sources see the same triggers

@@ -193,8 +193,8 @@ impl Recent {
         si(if seconds > 0.0 { counted / seconds } else { 0.0 }, unit)
     }
 
-    /// Who waits for whom: of those that did for most of the last seconds the last one in the order of the data, for which the
-    /// others wait in turn; else the one that waited longest.
+    /// Who waits for whom. Of those that did for most of the last seconds it is the last in the order of the data: the
+    /// others wait for it. Otherwise it is the one that waited longest.
     fn longest_wait(&self) -> Option<String> {
         let (oldest, newest) = (&self.0[0], self.newest());
         let span_ns = newest.elapsed.saturating_sub(oldest.elapsed).as_nanos() as f64;

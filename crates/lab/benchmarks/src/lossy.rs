@@ -13,8 +13,8 @@ pub fn network(percent: u32) -> String {
     )
 }
 
-/// The same where all that is sent passes through an output port of so many Mbit/s, which drops what its buffer does not hold; a
-/// burst of [`BURST_BYTES`] passes without waiting.
+/// The same where all frames pass through an output port of so many Mbit/s, which drops those that its buffer does not
+/// hold. A burst of [`BURST_BYTES`] passes without waiting.
 pub fn port(megabits_per_s: u32, buffer_bytes: u32) -> String {
     format!(
         "{LOOPBACK}tc qdisc add dev lo root tbf rate {megabits_per_s}mbit burst {BURST_BYTES} limit {buffer_bytes}\n"

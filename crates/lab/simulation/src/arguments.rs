@@ -21,8 +21,8 @@ pub struct SimArgs {
     /// Seed of the run in the place of run.seed; without a configuration, the first seed to draw from
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Draw faults of this level only: 0 none, 1 of the network, 2 restarts, 3 deaths and forced ends, 4 one crash that loses nothing, 5
-    /// several crashes that have to do with one another
+    /// Draw faults of this level: 0 none, 1 network, 2 restarts, 3 deaths and forced ends, 4 a crash that loses
+    /// nothing, 5 related crashes
     #[arg(long, value_name = "0-5", conflicts_with = "config", value_parser = clap::value_parser!(u32).range(..i64::from(LEVELS)))]
     pub level: Option<u32>,
     /// Write the summary of the run to this file, as JSON

@@ -37,11 +37,6 @@ impl Instant {
     pub const fn to_time(self) -> Time {
         Time::from_ns(self.0 / PS_PER_NS)
     }
-
-    /// Seconds since the start.
-    pub fn as_s(self) -> f64 {
-        self.0 as f64 * 1e-12
-    }
 }
 
 impl From<Time> for Instant {
@@ -76,9 +71,9 @@ impl fmt::Display for Instant {
 
 /// Events in the order of their times; those of equal times in the order in which they were put in.
 ///
-/// A radix heap of base 64, which is a hierarchical timing wheel that needs no tick: an event lies on the level of the
-/// highest base-64 digit in which its time differs from now, in the slot of that digit. An event moves down at most once
-/// per level, together with its neighbours in memory, and slots keep their order, so that ties need no key.
+/// A radix heap of base 64, which is a hierarchical timing wheel that needs no tick. An event lies on the level of the
+/// highest base-64 digit in which its time differs from now, in the slot of that digit. An event moves down at most
+/// once per level, together with its neighbours in memory. Slots keep their order, so ties need no key.
 #[derive(Debug)]
 pub struct Queue<E> {
     now: u64,
@@ -147,15 +142,6 @@ impl<E> Queue<E> {
     pub fn after(&mut self, ps: u64, event: E) {
         self.len += 1;
         self.insert(Entry { at: self.now + ps, event });
-    }
-
-    /// When the next event happens. Costs a pass over the events of one slot.
-    pub fn next_at(&self) -> Option<Instant> {
-        if !self.present.is_empty() {
-            return Some(self.now());
-        }
-        let slot = self.first_slot()?;
-        self.slots[slot].iter().map(|entry| Instant(entry.at)).min()
     }
 
     /// Takes the next event; its time is now.
@@ -228,7 +214,6 @@ mod tests {
                 model.insert((at, number), number);
                 for _ in 0..takes {
                     let expected = model.pop_first();
-                    prop_assert_eq!(queue.next_at(), expected.map(|((at, _), _)| at));
                     prop_assert_eq!(queue.pop(), expected.map(|(_, number)| number));
                     prop_assert_eq!(queue.len(), model.len());
                     if let Some(((at, _), _)) = expected {

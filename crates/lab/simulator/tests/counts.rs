@@ -1,5 +1,5 @@
-//! What all applications count in runs of every level of faults, summed over seeds: any change of what a component does shows in
-//! some of these counts. `UPDATE_GOLDEN=1` writes them anew; then their difference is to be read.
+//! What all applications count in runs of every level of faults, summed over seeds. Any change in the work of a
+//! component shows in some of these counts. `UPDATE_GOLDEN=1` writes them anew; then their difference is to be read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -58,8 +58,8 @@ impl Configuration {
         Ok(notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect())
     }
 
-    /// The partition that takes each accepted event of a sample through the selection once, as fast as it can, and lets
-    /// nothing but the selection decide.
+    /// The partition that takes each accepted event of a sample through the selection once, as fast as it can. Nothing
+    /// but the selection decides.
     pub(super) fn partition(&self, sample: &Sample, overrides: &[String]) -> Result<Partition, StudyError> {
         let mut overrides = overrides.to_vec();
         overrides.push(format!("input.files=[{}]", toml_string(&sample.path.display().to_string())));

@@ -11,7 +11,7 @@ use super::report::{Curve, Efficiencies};
 
 /// The efficiency for one kind of lepton: of level-1 thresholds, and of a level-2 chain that starts from them.
 ///
-/// A lepton is found by a threshold if a region of interest that passed it lies near, and by the chain if its algorithm
+/// A threshold finds a lepton if a region of interest that passed it lies near. The chain finds it if its algorithm
 /// accepted such a region.
 pub(super) struct Finder {
     lepton: Lepton,

@@ -1,6 +1,6 @@
 //! The allocator of the programs: mimalloc, asked for an alignment only where it does not have it anyway.
 //!
-//! The crate `mimalloc` always asks for one. Blocks whose size is no power of two are then made longer and searched for by the slow path:
+//! The crate `mimalloc` always asks for one. The slow path then lengthens and searches for blocks whose size is no power of two. That is
 //! one to two per cent of the instructions of building and filtering.
 //!
 //! # Unsafe code
@@ -17,7 +17,7 @@ use libmimalloc_sys::{
 #[derive(Clone, Copy, Debug)]
 pub struct Heap;
 
-/// Whether each block of that size has the alignment: blocks are whole words, and those of 16 bytes or more begin at a multiple of 16.
+/// Whether each block of that size has the alignment. Blocks are whole words, and those of 16 bytes or more begin at a multiple of 16.
 const fn is_aligned_anyway(size: usize, align: usize) -> bool {
     align <= WORD || align == 2 * WORD && size.is_multiple_of(align)
 }

@@ -1,9 +1,9 @@
 //! The memory that a source and a read-out system share: pages, and two rings.
 //!
 //! All `unsafe` code of the crate is here. The rings are atomic words; each has one writer, and a reader copies what it checks.
-//! Pages are lent one by one: the source writes a page only between the moment it takes its index from the ring of free pages and
-//! the moment it commits it. A source that writes later alters its own fragments and nothing else: no page of another link or
-//! connection lies in the region, and nothing that the read-out system decides by is read from a page.
+//! Pages are lent one by one. The source writes a page only after it has taken its index from the ring of free pages, and before
+//! it commits it. A source that writes later alters its own fragments and nothing else. No page of another link or connection
+//! lies in the region, and the read-out system decides by nothing that it reads from a page.
 
 use core::sync::atomic::AtomicU64;
 
@@ -75,8 +75,8 @@ impl Rings {
     pub(crate) fn entry(&self, position: u64) -> &[AtomicU64; ENTRY_WORDS] {
         let entries = HEADER_BYTES + self.len as usize * size_of::<u64>();
         let place = self.region.at(entries + (position & (self.len - 1)) as usize * LINE);
-        // SAFETY: aligned (the region begins at a memory page), initialised, within the region as its length was computed, which
-        // lives as long as the reference; all access is atomic.
+        // SAFETY: aligned (the region begins at a memory page), initialised, within the region as its length was computed. The
+        // region lives as long as the reference; all access is atomic.
         unsafe { &*place.cast::<[AtomicU64; ENTRY_WORDS]>() }
     }
 
@@ -120,8 +120,8 @@ impl LentPages {
             return &mut [];
         }
         // SAFETY: within the region, since headroom and the longest payload fit into a page (`map`). It cannot shrink (sealed) and is
-        // initialised. This process reaches it through `&mut self` alone, and the read-out system leaves a page alone that it
-        // has lent; an own mistake of it is no more than a fragment with wrong bytes.
+        // initialised. This process reaches it through `&mut self` alone, and the read-out system leaves a page alone that it has
+        // lent. A mistake of the latter is no more than a fragment with wrong bytes.
         unsafe { core::slice::from_raw_parts_mut(self.region.at(place), len) }
     }
 }

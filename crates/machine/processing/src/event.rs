@@ -19,12 +19,12 @@
 //! | 56 | `u64` | 0 |
 //!
 //! Then m source identifiers of missing ROBs, then the ROB fragments as they came, then the index: [`COLUMNS`] columns of
-//! n `u32` each: source identifier; first status word of the ROB; first word of the ROB; its length in words; first
-//! word of the ROD's data; their length in words; 1 if the ROD contradicts itself (its data are then all behind its
-//! header, or nothing). Words are counted from the start of the slot.
+//! n `u32` each. Of the ROB they hold source identifier, first status word, first word, and length in words. Of the ROD's
+//! data they hold first word, length in words, and 1 if the ROD contradicts itself. Its data are then all behind its
+//! header, or nothing. Words are counted from the start of the slot.
 //!
-//! The owner, which has the fragments in its cache when it copies them, makes the index: a task in Python need not walk
-//! through the fragments.
+//! The owner makes the index, as it has the fragments in its cache when it copies them. So a task in Python need not
+//! walk through the fragments.
 
 use eformat::{EventFormat, Problem, Rob, SourceId, StatusWord};
 

@@ -20,9 +20,9 @@ pub struct TasksOptions {
     pub count: usize,
     /// Number of events that are submitted and not taken back at a time; 32 per task keep fast tasks busy.
     pub slots: usize,
-    /// Length of a slot in bytes, rounded up to whole cache lines: the largest event with, per fragment,
-    /// [`INDEX_BYTES_PER_FRAGMENT`](crate::event::INDEX_BYTES_PER_FRAGMENT), per missing ROB 4 bytes, and
-    /// [`HEAD_BYTES`](crate::event::HEAD_BYTES).
+    /// Length of a slot in bytes, rounded up to whole cache lines. It is the largest event with
+    /// [`HEAD_BYTES`](crate::event::HEAD_BYTES), [`INDEX_BYTES_PER_FRAGMENT`](crate::event::INDEX_BYTES_PER_FRAGMENT)
+    /// per fragment, and 4 bytes per missing ROB.
     pub slot_bytes: usize,
     /// How long a task may work on an event, counted from when it begins it; found after at most a quarter more.
     pub timeout: Duration,

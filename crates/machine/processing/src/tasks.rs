@@ -43,7 +43,7 @@ impl Tasks {
     /// Starts the tasks and waits until each is ready.
     ///
     /// # Errors
-    /// Options that make no tasks; a program that is not there; a task that ends, complains, or is not ready in time: with
+    /// Options that make no tasks; a program that is not there. A task that ends, complains, or is not ready in time, with
     /// its last words. All that were started are gone then.
     ///
     /// # Panics

@@ -169,8 +169,8 @@ impl Process {
         (2 * self.answer_after()).saturating_sub(self.jobs.len())
     }
 
-    /// It answers after as many events as take it about [`BATCH_NS`], and has as many more waiting meanwhile: fast
-    /// tasks never run dry, slow ones hold up little.
+    /// It answers after as many events as take it about [`BATCH_NS`], and has as many more waiting meanwhile. So fast
+    /// tasks never run dry, and slow ones hold up little.
     fn answer_after(&self) -> usize {
         let events = BATCH_NS / self.mean_ns.max(1);
         usize::try_from(events).map_or(BATCH_MAX, |events| events.clamp(1, BATCH_MAX))

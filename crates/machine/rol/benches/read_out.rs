@@ -1,4 +1,4 @@
-//! Reading events out in one thread, with as many events resident as a read-out system holds: each event read out drops
+//! Reading events out in one thread, with as many events resident as a read-out system holds. Each event read out drops
 //! the oldest one, so that pages are out of the caches.
 
 use std::collections::VecDeque;

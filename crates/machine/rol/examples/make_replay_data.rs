@@ -1,5 +1,5 @@
-//! Makes the recorded file that `examples/replay.toml` replays, from the sample of the quickstart: the first events that
-//! level 1 accepted, without the fragments that hold no hits. The same bytes every time.
+//! Makes the recorded file that `examples/replay.toml` replays, from the sample of the quickstart. It holds the first
+//! events that level 1 accepted, without the fragments that hold no hits. The same bytes every time.
 //!
 //! ```text
 //! cargo run -p rol --example make_replay_data [FILE]

@@ -172,8 +172,8 @@ impl Inputs {
         &self.shares
     }
 
-    /// The links of read-out system `ros`, counted from 0, with `ros.pages` pages for each of them and `pages_in_flight`
-    /// pages for each beside these: for fragments that the ROS has cleared and somebody in the process still holds.
+    /// The links of read-out system `ros`, counted from 0, with `ros.pages` pages for each of them. Each has
+    /// `pages_in_flight` pages more, for fragments that the ROS has cleared and somebody in the process still holds.
     ///
     /// # Errors
     /// No memory for the pages, or pages that are too short; sources that send by themselves.

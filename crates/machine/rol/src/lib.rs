@@ -1,9 +1,8 @@
 //! Read-out links (ROLs): the inputs of a read-out system and of level 1.
 //!
-//! [`Links`] are all links of one read-out system. For an event they put one ROB fragment per link into the pages
-//! of a fixed pool. Whatever the kind of input, a fragment is one contiguous slice: ROB header of format 5.0 with
-//! one status word, ROD, and an Adler-32 if configured (format note §5). [`Inputs`] opens what a configuration asks
-//! for.
+//! [`Links`] are all links of one read-out system. For an event they put one ROB fragment per link into the pages of a
+//! fixed pool. A fragment of each kind of input is one contiguous slice. It has a ROB header of format 5.0 with one
+//! status word, ROD, and an Adler-32 if configured (format note §5). [`Inputs`] opens what a configuration asks for.
 //!
 //! | kind | fragments | triggers |
 //! |---|---|---|

@@ -7,7 +7,7 @@ use base::ids::EventId;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{LOST_ROB_BYTES, WORD_BYTES};
-use transport::page_pool::{Page, Pool, PoolCounters, PoolOptions};
+use transport::page_pool::{Page, Pool, PoolOptions};
 use transport::waker::Waker;
 
 use crate::emulator::{Emulation, Emulator};
@@ -18,7 +18,7 @@ use crate::sample::{SampleInput, SampleLinks};
 
 /// The read-out links of one read-out system.
 ///
-/// A fragment is written once, to a page of a pool that these links alone take from; the page comes back when the
+/// A fragment is written once, to a page of a pool that these links alone take from. The page comes back when the
 /// fragment's last slice is dropped. Apart from the handle of the slice, emulator and sample allocate nothing per
 /// fragment.
 pub struct Links {
@@ -81,7 +81,7 @@ impl Links {
     ///
     /// # Errors
     /// Impossible pages, too many links, a link that is not in the files, or pages that are shorter than the longest
-    /// fragment: a cut ROD could not be put together again.
+    /// fragment. A cut ROD could not be put together again.
     pub fn replay(parameters: LinkParameters, replay: Arc<Replay>, repeat: bool) -> Result<Self, LinksError> {
         let links = ReplayLinks::new(&parameters, replay, repeat)?;
         let longest = links.longest_fragment(&Fragments::new(&parameters));
@@ -177,11 +177,6 @@ impl Links {
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
-
-    /// State of the page pool.
-    pub fn pool_counters(&self) -> PoolCounters {
-        self.pool.counters()
-    }
 }
 
 impl Input {
@@ -215,8 +210,8 @@ impl LinkCounters {
     }
 }
 
-/// Pages for the next events that are taken along, in bytes: for small fragments, so that the pool is not asked for each, and
-/// few enough to stay in the cache.
+/// Bytes of pages that are taken along for the next events. With small fragments the pool is then not asked for each, and
+/// they are few enough to stay in the cache.
 const PAGES_AHEAD_BYTES: usize = 16 << 10;
 /// Of long ones, as many as it takes until the beginning of a page that another process has read is back in the cache.
 const PAGES_AHEAD_MIN: usize = 4;

@@ -21,7 +21,7 @@ pub struct LinkParameters {
     pub adler32: bool,
     /// Length of a page in bytes: the longest fragment.
     pub page_bytes: usize,
-    /// Pages of all links together. A page is in use until the last holder of its fragment lets go of it: inside one
+    /// Pages of all links together. A page is in use until the last holder of its fragment lets go of it. Inside one
     /// process that can be the event builder or the recorder, long after the ROS has cleared the event.
     pub pages: usize,
     /// Whether the pages lie in memory that other processes can be given to read.

@@ -6,7 +6,7 @@ use eformat::{EventFormat, ROD_HEADER_WORDS, Rob, Robs, WORD_BYTES};
 /// Zero suppression: leaves out words of zero behind the records of a fragment, and small calorimeter cells.
 ///
 /// The first word of the data says how many records there are: `0xD1 << 24 | data type << 16 | records`. A fragment that
-/// loses something stays a legal ROB: sizes, record count and checksum are made anew, and the first status word of its ROD
+/// loses something stays a legal ROB. Sizes, record count and checksum are made anew, and the first status word of its ROD
 /// gets the bit [`PREPROCESSED`]. All else passes unchanged and uncopied: other data, fragments that are damaged, cut, or
 /// do not agree with their checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub struct Preprocessing {
     pub suppress_below: u16,
 }
 
-/// Set in the first status word of a ROD whose data are not all that the detector sent: a bit of the half that is the
-/// detector's own (format note §5).
+/// Set in the first status word of a ROD whose data are not all that the detector sent. It is a bit of the half that is
+/// the detector's own (format note §5).
 pub const PREPROCESSED: u32 = 1 << 31;
 
 impl Preprocessing {

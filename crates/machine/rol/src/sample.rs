@@ -43,8 +43,8 @@ pub use rows::{SampleRow, TruthParticle, read_rows};
 /// | `weight` | f64; may be absent, and is 1 then |
 /// | `process` | string; may be absent, and is empty then |
 ///
-/// Nothing may be null. What is kept are the payloads, one behind the other, with 4 bytes per fragment and 32 per event,
-/// the regions of interest, and the numbers of the events that level 1 rejected.
+/// Nothing may be null. It keeps the payloads, one behind the other, with 4 bytes per fragment and 32 per event. It also
+/// keeps the regions of interest and the numbers of the events that level 1 rejected.
 #[derive(Debug)]
 pub struct Sample {
     source_ids: Vec<u32>,

@@ -18,7 +18,7 @@ use crate::whole::rob_fragment;
 
 /// Leaves of an event what windows ask for: handles on the same pages, without a copy.
 ///
-/// A fragment that no window names is left out as a whole, and so is a chunk that meets none of the windows of its source. The
+/// A fragment that no window names is left out as a whole. So is a chunk that meets none of the windows of its source. The
 /// trigger's own fragments stay.
 #[derive(Clone, Debug)]
 pub struct Windowing {
@@ -57,7 +57,7 @@ impl Windowing {
     /// What is recorded of an event, with a fragment that says so.
     ///
     /// # Errors
-    /// A window of a source that the event does not have, of times that it does not cover, or of times where its data have none.
+    /// A window of a source that the event does not have, or of times that it does not cover or have.
     pub fn apply(&self, built: &BuiltEvent, asked: Vec<Window>) -> Result<Windowed, BadWindows> {
         let fragments = self.fragments(built.bulk.slices());
         asked.iter().enumerate().try_for_each(|(place, window)| check(place, window, &fragments, &built.missing))?;

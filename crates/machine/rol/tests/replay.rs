@@ -359,7 +359,7 @@ fn files_of_different_versions_are_refused() {
     assert!(matches!(error, ReplayError::Version { found: FileVersion::V6, expected: FileVersion::V2, .. }), "{error}");
 }
 
-/// The shipped file was made of the first events of the shipped sample; level 1's own fragments tell of regions of interest
+/// The shipped file was made of the first events of the shipped sample. Level 1's own fragments tell of regions of interest
 /// by their tower numbers.
 #[test]
 fn regions_of_interest_are_those_of_the_fragments_of_level_1() {

@@ -28,7 +28,7 @@ pub(crate) fn wait(memory: &Region, place: usize) -> Result<(), Errno> {
     }
 }
 
-/// Who waits has said so before the kernel looks at the count, and we look for those after we have changed it: one sees the other.
+/// A waiter has said so before the kernel looks at the count, and we look for waiters after we have changed it. So one sees the other.
 pub(crate) fn post(memory: &Region, place: usize) -> Result<(), Errno> {
     let (count, waiting) = words(memory, place);
     count.fetch_add(1, Ordering::SeqCst);

@@ -85,7 +85,7 @@ pub trait OutputFile: Send {
     /// As the file system says.
     fn sync_data(&mut self) -> io::Result<()>;
 
-    /// Takes room on the disk for these bytes of the file, of which none need be written yet; a cut gives back what lies behind it. Where
+    /// Takes room on the disk for these bytes of the file, of which none need be written yet. A cut gives back the room behind it. Where
     /// the file system cannot promise room it does not.
     ///
     /// # Errors

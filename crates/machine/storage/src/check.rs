@@ -118,8 +118,8 @@ impl fmt::Display for CheckReport {
 
 /// Checks a file: records, events at all levels, checksums, counts, and whether what is there twice is the same.
 ///
-/// Memory is bounded by the limits, whatever the size of the file and whatever it claims, but for some 30 bytes for each gap between
-/// event ids, of which at most 2^24 are remembered.
+/// The limits bound the memory, whatever the size of the file and whatever it claims. Gaps between event ids come on top: at most
+/// 2^24 are remembered, with some 30 bytes each.
 ///
 /// # Errors
 ///

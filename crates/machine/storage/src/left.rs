@@ -12,8 +12,8 @@ use crate::recover::{Found, RecoverError, Recovered, find, io_error, recover, sy
 /// Makes a closed file of one that a dead writer has left open, under its name with `.data`.
 ///
 /// One that is torn is cut behind its last whole event, in place: that needs no room on a full disk. One that is damaged in any
-/// other way is kept, with `.damaged` in its name, and what is whole in it is written to a new file as by [`recover`]. A file that
-/// is good only gets its name. Nobody may be writing it.
+/// other way is kept, with `.damaged` in its name. Its whole events go to a new file as by [`recover`]. A file that is good only
+/// gets its name. Nobody may be writing it.
 ///
 /// # Errors
 ///

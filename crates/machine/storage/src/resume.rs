@@ -73,8 +73,8 @@ pub enum ResumeError {
     },
 }
 
-/// Closes the files that a writer has left which is not to come again, by the journal that it has kept
-/// ([`Streams::keep_journal`](crate::Streams::keep_journal)): those that are open are cut behind the last event that is in all its streams.
+/// Closes the files of a writer that does not come again, by the journal that it has kept
+/// ([`Streams::keep_journal`](crate::Streams::keep_journal)). Those that are open are cut behind the last event that is in all its streams.
 /// All files of that run are given, durable. Then the journal is removed. Nobody may be writing them.
 ///
 /// # Errors

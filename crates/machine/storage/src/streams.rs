@@ -58,8 +58,8 @@ impl Streams {
     }
 
     /// Keeps a list of the files of this run and of the events in them, from which another life of this writer can
-    /// [`resume`](Self::resume): a file beside the others, `project.RRRRRRRR.application.journal`. It takes a system call for each event.
-    /// One that an earlier run has left is replaced.
+    /// [`resume`](Self::resume). It is a file beside the others, `project.RRRRRRRR.application.journal`. It takes a system call for each
+    /// event. One that an earlier run has left is replaced.
     ///
     /// # Errors
     ///
@@ -86,9 +86,9 @@ impl Streams {
         journal::forget(&*(self.backend)(), &self.journal_path()?)
     }
 
-    /// Goes on where a former life of this writer has died, that kept a journal and had the same configuration: files that are
-    /// open are cut behind the last event that is in all its streams, and go on; where files are durable, they are made so. Nobody may be
-    /// writing them. Without a journal nothing was written, and one is begun.
+    /// Goes on where a former life of this writer has died, that kept a journal and had the same configuration. Files that are open are
+    /// cut behind the last event that is in all its streams, and go on. Where files are durable, they are made so. Nobody may be writing
+    /// them. Without a journal nothing was written, and one is begun.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ use crate::writer_config::{Dialect, WriterConfig};
 
 /// Writes events to files `….writing`, which become `….data` when they are closed.
 ///
-/// Every event is either in a file completely or not at all: after a failure the file is cut back to the last whole
-/// event, so the same event may be tried again, for example when a full disk has space again. A writer that is dropped
+/// Every event is either in a file completely or not at all. After a failure the file is cut back to the last whole
+/// event. So the same event may be tried again, for example when a full disk has space again. A writer that is dropped
 /// without [`finish`](Self::finish) leaves its `.writing` file for [`recover`](crate::recover).
 pub struct Writer {
     config: WriterConfig,
@@ -154,8 +154,8 @@ impl Writer {
     }
 
     /// Looks whether the open file is still as it was made. One that somebody has removed or moved away is written again. One that
-    /// somebody has cut, or written to, is set aside with `.damaged` in its name, and the next event begins a new one: its events are
-    /// [`unfinished`](Self::unfinished). A remark says so.
+    /// somebody has cut, or written to, is set aside with `.damaged` in its name, and its events are
+    /// [`unfinished`](Self::unfinished). The next event begins a new one. A remark says so.
     ///
     /// # Errors
     ///
@@ -194,19 +194,6 @@ impl Writer {
     /// What went wrong and was made good since the last call, for people.
     pub fn take_remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
-    }
-
-    /// Closes the file and begins a new sequence for another luminosity block with the next event.
-    ///
-    /// # Errors
-    ///
-    /// As for [`finish`](Self::finish); the luminosity block is the old one then.
-    pub fn set_lumi_block(&mut self, lumi_block: u32) -> Result<(), WriteError> {
-        self.close_file(true, &mut None)?;
-        self.config.lumi_block = lumi_block;
-        self.name = self.name.with_lumi_block(lumi_block).with_sequence(1);
-        self.sequence = SequenceCounts::new(&self.config.dialect);
-        Ok(())
     }
 
     /// Files closed since the last call.
@@ -499,7 +486,7 @@ impl OpenFile {
     }
 }
 
-/// The file, or `None` if its name is taken. The `.data` name is looked at last: another writer of the same name may
+/// The file, or `None` if its name is taken. The `.data` name is looked at last. Another writer of the same name may
 /// rename its file between the two looks, but can no longer create one.
 fn create_at(config: &WriterConfig, backend: &dyn Backend, name: &FileName) -> Result<Option<NewFile>, WriteError> {
     let path = config.directory.join(name.writing());

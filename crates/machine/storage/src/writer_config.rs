@@ -71,7 +71,7 @@ impl WriterConfig {
     }
 
     /// Whether a file that is `file_bytes` long with its `events` is full for one more of `event_bytes`. The limit holds for all its
-    /// bytes, those of the end record included; that of the note (§11.10), in rounded MB, would let it grow beyond.
+    /// bytes, those of the end record included. That of the note (§11.10), in rounded MB, would let it grow beyond.
     pub(crate) fn is_over(&self, events: u32, file_bytes: u64, event_bytes: u32) -> bool {
         let closed_bytes = file_bytes + (DataSeparator::BYTES + FileEnd::BYTES) as u64 + u64::from(event_bytes);
         let by_size = self.bytes_max != 0 && closed_bytes > self.bytes_max && events > 0;

@@ -7,9 +7,9 @@ use base::bulk::PageSlice;
 
 /// Cuts a byte stream that is written straight into pool pages into frames, without copying whole frames.
 ///
-/// Repeat: [`buffer`](Self::buffer), write to it, [`commit`](Self::commit), then [`next_frame`](Self::next_frame) until
-/// there is none. Each commit makes one slice of all frames that it completed, from which the frames are cut; the
-/// unfinished frame behind them stays with the writer. Where a page ends within a frame, the frame's beginning is copied to a new page.
+/// Repeat: [`buffer`](Self::buffer), write to it, [`commit`](Self::commit), then [`next_frame`](Self::next_frame) until there is none.
+/// Each commit makes one slice of all frames that it completed, from which the frames are cut. The unfinished frame behind them stays
+/// with the writer. Where a page ends within a frame, the frame's beginning is copied to a new page.
 pub(crate) struct Assembler {
     limits: FrameLimits,
     copy_below: usize,

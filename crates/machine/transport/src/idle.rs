@@ -11,14 +11,13 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStrategy {
     /// Poll again at once: the shortest reaction, for a processor of its own. Where it has none, a peer may wait for the processor
-    /// with what this thread waits for: it yields every [`SPIN_MAX`], which is a system call that comes back at once where
-    /// nobody waits.
+    /// with what this thread waits for. So it yields every [`SPIN_MAX`], a system call that comes back at once where nobody waits.
     Spin,
     /// Let other threads run between two passes.
     Yield,
     /// Yield for so long, then sleep until a source is ready, a waker wakes, or a task's deadline comes. Where nobody else wants the
-    /// processor, yielding is a system call that comes back at once; where somebody does, it is perhaps a peer that has what
-    /// this thread waits for.
+    /// processor, yielding is a system call that comes back at once. Otherwise a peer that wants it may have what this thread waits
+    /// for.
     Park {
         /// How long to yield before sleep.
         yield_for: Duration,

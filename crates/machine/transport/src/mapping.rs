@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 ///
 /// It hands out a raw pointer only, never a reference: its owner decides who may read and write which part.
 ///
-/// Short ones share the memory of larger ones, one behind the other: what belongs to thousands of read-out systems in a process
-/// then lies in few memory pages, huge ones where there are.
+/// Short ones share the memory of larger ones, one behind the other. Those of thousands of read-out systems in a process then
+/// lie in few memory pages, huge ones where there are.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,

@@ -198,8 +198,8 @@ impl Pool {
         }
     }
 
-    /// Backs what is touched from now on with small memory pages, instead of huge ones: for pages of which most stay nearly
-    /// empty, such as those of many connections that are idle.
+    /// Backs pages that are touched from now on with small memory pages, instead of huge ones. That suits pages of which
+    /// most stay nearly empty, such as those of many idle connections.
     pub fn avoid_huge_pages(&self) {
         match &self.0.memory {
             Memory::Private(mapping) => mapping.avoid_huge_pages(),
@@ -278,10 +278,10 @@ impl fmt::Debug for Pool {
 /// Dropping it gives up the unwritten rest; slices already given out stay valid.
 //
 // Why this is sound: `start` only grows while slices are out. Everything below it is read-only for the rest of the page's
-// absence from the pool, everything from it on is reachable through this one, unclonable value alone. So `&mut` never
+// absence from the pool. Everything from it on is reachable through this one, unclonable value alone. So `&mut` never
 // overlaps a `&` of a slice, and both are made from the mapping's raw pointer, never from one another. `start` returns to
-// zero only when this value is the page's only holder, that is when no slice is left (`rewind`, and return to the pool).
-// A page that is away counts as a handle on its pool, so that its memory and its header stay.
+// zero only when this value is the page's only holder: no slice is left (`rewind`, and return to the pool). A page that
+// is away counts as a handle on its pool, so that its memory and its header stay.
 pub struct Page {
     header: NonNull<PageHeader>,
     place: NonNull<u8>,
@@ -405,8 +405,8 @@ impl fmt::Debug for Page {
     }
 }
 
-/// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
-/// and sleeps: either it sees the last slice gone, or we see the pool empty and wake it.
+/// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next, and
+/// sleeps. Either it sees the last slice gone, or we see the pool empty and wake it.
 ///
 /// # Safety
 /// The header is that of a page that is away, and a slice of it, which seems to be the last, still counts.
@@ -521,8 +521,8 @@ impl Shared {
     }
 }
 
-/// Pages that came back, from whatever thread, until somebody takes them all: a stack whose links are in the headers of pages, as
-/// the index behind that of the page below, 0 if there is none.
+/// Pages that came back, from whatever thread, until somebody takes them all. It is a stack. Its links are in the headers of
+/// pages, as the index behind that of the page below, 0 if there is none.
 #[derive(Default)]
 struct Returned {
     /// How many (upper half), and the index behind the last one's (lower half; 0 if there is none).

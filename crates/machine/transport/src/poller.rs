@@ -10,12 +10,12 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// An epoll instance whose news is kept per source in a [`Readiness`], so that asking whether a source is ready is no
-/// system call, and one call per pass serves all sources.
+/// An epoll instance whose news is kept per source in a [`Readiness`]. So asking whether a source is ready is no system
+/// call, and one call per pass serves all sources.
 ///
 /// Edge-triggered: the kernel tells each change once and the readiness remembers it until its owner has drained the source.
-/// A level-triggered wait would return at once, for ever, while a reader that is held up leaves bytes in its socket; or
-/// it would need a call to change the interest at each stop and go of each reader and writer.
+/// A level-triggered wait would return at once, for ever, while a reader that is held up leaves bytes in its socket. Or it
+/// would need a call to change the interest at each stop and go of each reader and writer.
 pub struct Poller {
     epoll: OwnedFd,
     sources: Vec<Readiness>,

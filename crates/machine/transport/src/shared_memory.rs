@@ -285,7 +285,7 @@ fn checked_len(slots: usize, slot_bytes: usize) -> Result<usize, SharedMemoryErr
     len.ok_or(SharedMemoryError::Size { slots, slot_bytes })
 }
 
-/// Checks that memory of another process is sealed like this, at least `len` bytes long, and of pages of the usual length: of
+/// Checks that memory of another process is sealed like this, at least `len` bytes long, and of pages of the usual length. Of
 /// others only whole ones can be unmapped.
 ///
 /// # Errors

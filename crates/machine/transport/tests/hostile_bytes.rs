@@ -108,22 +108,6 @@ fn a_peer_that_never_accepts() {
 }
 
 #[test]
-fn sending_ends_in_good_order() {
-    let fixture = Fixture::new();
-    let (mut peer, mut connection) = fixture.connect();
-    connection.send(&frame(500), &Default::default()).unwrap();
-    assert_eq!(connection.flush(clock::now()), Ok(Flushed::All));
-    connection.close_sending();
-    let mut received = Vec::new();
-    peer.read_to_end(&mut received).unwrap();
-    assert_eq!(received, frame(500));
-    peer.write_all(&frame(40)).unwrap();
-    drop(peer);
-    assert_eq!(receive(&mut connection), (vec![frame(40)], Lost::Closed));
-    fixture.check_pages_home();
-}
-
-#[test]
 fn an_empty_pool_holds_the_peer_back_and_loses_nothing() {
     let fixture = Fixture::new();
     let (mut peer, mut connection) = fixture.connect();

@@ -1,5 +1,5 @@
-//! A window and acknowledgements over datagrams: each message once and in order through a network that drops, repeats and
-//! reorders, with tries that come to an end.
+//! A window and acknowledgements over datagrams. Each message comes once and in order through a network that drops,
+//! repeats and reorders, and tries come to an end.
 
 mod network;
 

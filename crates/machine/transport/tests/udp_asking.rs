@@ -1,5 +1,5 @@
-//! Receivers ask for what is missing, by name: what a lossy network does not bring the first time comes without its
-//! sender being asked for the message anew.
+//! Receivers ask for missing parts, by name. Parts that a lossy network does not bring the first time come without
+//! asking the sender for the message anew.
 
 mod network;
 

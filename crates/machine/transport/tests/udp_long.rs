@@ -48,8 +48,8 @@ fn two_receivers_ask_one_sender_at_once() {
     farm.check_pages_home();
 }
 
-/// Who keeps less than what is on the way sends the rest of the oldest unasked. What does not fit in the receive buffer then is lost
-/// and counted: of the oldest nobody has it any more, the newest are asked for as ever.
+/// Who keeps less than what is on the way sends the rest of the oldest unasked. Parts that do not fit in the receive buffer then are
+/// lost and counted. Nobody has those of the oldest any more; the newest are asked for as ever.
 #[test]
 fn what_is_pushed_out_beyond_the_receive_buffer_is_lost_and_the_newest_come() {
     const NAME: &str = "what_is_pushed_out_beyond_the_receive_buffer_is_lost_and_the_newest_come";

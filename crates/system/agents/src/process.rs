@@ -26,7 +26,7 @@ pub(crate) struct Line<'a> {
     pub(crate) neighbours: usize,
 }
 
-/// With so many neighbours an application gets no huge pages: an idle one touches a few, and all of them would take the memory of the host.
+/// With so many neighbours an application gets no huge pages. An idle one touches a few, and all of them would take the memory of the host.
 const CROWD: usize = 32;
 
 /// Without them the allocator of a process has the kernel give none to all of it.

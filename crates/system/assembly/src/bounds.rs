@@ -218,11 +218,11 @@ impl Bounds {
             (Credit::Taken, L2sv | Dfm, Level1) => alive.saturating_add(1).saturating_mul(5),
             // Each raises one of two bounds, which are in the window, or says the first slice, or the end.
             (Credit::Passed, Ros, Level1) => window.saturating_mul(2).saturating_add(8),
-            // A group has an event at least. What a DFM that has returned says of former lives may be more than what lives: it names all
-            // events behind the oldest that is not finished, cleared ones too.
+            // A group has an event at least. A DFM that has returned may say more of former lives than lives now. It
+            // names all events behind the oldest that is not finished, cleared ones too.
             (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive.saturating_add(told_together),
-            // A supervisor gives a unit its share, and a decision gives back what that very life had assigned: a unit does not answer
-            // for a life, or a connection, that is over.
+            // A supervisor gives a unit its share, and a decision gives back a part that this very life had assigned. A
+            // unit does not answer for a life, or a connection, that is over.
             (Credit::Worker, L2sv, L2pu) | (Credit::Worker, L2pu, L2sv) => share,
             // What the DFM has not taken over is not cleared, and in the read-out systems. A later life is told again of all behind the
             // oldest that is unfinished, but of so many at a time.
@@ -230,24 +230,24 @@ impl Bounds {
             // The DFM counts an event from `Build` to the end of it. A later life counts those that the builder says it has not ended
             // before it gives it others. An end is answered once, and until then the builder waits with the event.
             (Credit::Building, Dfm, Sfi) | (Credit::Building, Sfi, Dfm) | (Credit::Answered, Dfm, Sfi) => building,
-            // While the DFM takes none of it, it takes no end of an event behind it, and grants none: it is what the builder held,
-            // and the group that waited.
+            // While the DFM takes none of it, it takes no end of an event behind it, and grants none. So it is what the
+            // builder held, and the group that waited.
             (Credit::Fate, Sfi, Dfm) => sfi_events + FINISHED_GROUP,
             // Behind each goes the `Pull` for the slot that it frees.
             (Credit::Fate, Efd, Sfi) => slots_of_one,
-            // A daemon tells the DFM in the place of a builder that is lost: with each life no more than it had here of that one.
+            // A daemon tells the DFM in the place of a builder that is lost. With each life that is no more than it had here of that one.
             (Credit::Fate, Efd, Dfm) => slots.saturating_mul(lives),
             // A slot is asked for, filled on the way, or taken here, by whichever life of the builder.
             (Credit::Pull, Efd, Sfi) | (Credit::Slot, Sfi, Efd) => slots_of_one,
-            // A life of a daemon asks a life of a recorder for each event in its slots once, and that answers once: what a daemon
-            // asked for is forgotten with its connection.
+            // A life of a daemon asks a life of a recorder for each event in its slots once, and that answers once. The
+            // recorder forgets a daemon's questions with its connection.
             (Credit::Recording, Efd, Sfo) | (Credit::Recording, Sfo, Efd) => slots,
             _ => 0,
         }
     }
 
-    /// What the send queue of a connection between two processes may hold: all that one application and all others of the
-    /// partition say to each other, since a process may hold many.
+    /// What the send queue of a connection between two processes may hold. That is all that one application and all
+    /// others of the partition say to each other, since a process may hold many.
     pub fn send_queue(&self) -> SendQueue {
         let most = |one: Role| {
             let with = |other: Role| self.between(one, other).saturating_mul(self.counts[other as usize]);
@@ -261,8 +261,8 @@ impl Bounds {
         SendQueue { frames: bytes / wire::HEADER_LEN, bytes, repeated_bytes, by_time_bytes }
     }
 
-    /// Bytes of requests and their replies, which are one frame at the most, of an application with each source or with each
-    /// builder, and of what is pushed.
+    /// Bytes of requests and their replies, one frame at the most, of an application with each source or with each
+    /// builder, and of pushed data.
     fn repeated(&self) -> usize {
         let of = |role: Role| self.counts[role as usize];
         let replies = self.requests.saturating_mul((of(Role::Ros) + 1).max(of(Role::Sfi) + of(Role::L2pu)));
@@ -340,8 +340,8 @@ pub fn control_pages(to_peers: &[usize]) -> usize {
 /// Handles on pages that a process lends to one peer.
 pub fn tickets(partition: &Partition) -> usize {
     let Partition { ros, sfi, l2pu, .. } = partition;
-    // A builder may hold a slice of each link of a ROS for each of its events, a unit of level 2 for each of its workers, and
-    // as many that they asked for in vain.
+    // A builder may hold a slice of each link of a ROS for each of its events, a level-2 unit for each of its workers.
+    // Both may hold as many that they asked for in vain.
     let links = if ros.robs == 0 { LINKS_UNKNOWN } else { ros.robs };
     let workers = l2pu.as_ref().map_or(0, |l2pu| l2pu.workers);
     // So may an EBIF, for all builders.

@@ -182,8 +182,8 @@ impl Assembly {
         })
     }
 
-    /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, or kept to be sent again, after the
-    /// ROS has cleared them.
+    /// Fragments of each ROB that can be behind the ROS, inside one process, or kept to be sent again, after the ROS
+    /// has cleared them.
     pub fn events_behind_ros(&self) -> usize {
         let slots = |count: u32, each: u32| (count * each) as usize;
         let filter =

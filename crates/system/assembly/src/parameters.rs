@@ -172,8 +172,8 @@ impl Assembly {
         EventId(u64::from(self.partition.run.first_lvl1_id))
     }
 
-    /// The window of level 1. All that is in it when a ROS raises busy must find a page: level 2 asks for the data of an
-    /// event that waits for one in vain, and decides without them.
+    /// The window of level 1. All that is in it when a ROS raises busy must find a page. Level 2 asks for the data of
+    /// an event that waits for one in vain, and decides without them.
     pub(crate) fn in_flight(&self) -> u64 {
         if let Some(in_flight) = self.scale.in_flight {
             return in_flight;
@@ -227,8 +227,8 @@ impl Assembly {
         }
     }
 
-    /// The units of a supervisor, which it takes in turn: each begins elsewhere, or all would give their events to the same unit
-    /// at the same time.
+    /// The units of a supervisor, which it takes in turn. Each begins elsewhere, or all would give their events to the
+    /// same unit at the same time.
     fn l2pus_of(&self, index: usize) -> Vec<NodeId> {
         let mut units = self.of(Role::L2pu);
         let first = index * units.len() / self.of(Role::L2sv).len().max(1);
@@ -441,8 +441,8 @@ impl Assembly {
         if in_long_datagrams { room.min(most) } else { most }
     }
 
-    /// A result is kept from its decision until the event is cleared: as many as there can be events in level 2, waiting
-    /// for an SFI, and in SFIs.
+    /// A result is kept from its decision until the event is cleared. There are as many as there can be events in level
+    /// 2, waiting for an SFI, and in SFIs.
     fn pros(&self) -> RosParameters {
         let l2sv = self.partition.l2sv.clone().unwrap_or_default();
         let in_level2 = (l2sv.count * l2sv.events_in_system) as usize + self.in_flight() as usize;

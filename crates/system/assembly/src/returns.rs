@@ -3,8 +3,8 @@
 use base::ids::Role;
 use configuration::{LossAction, Partition};
 
-/// Whether the protocols of a role let it die within a run and return: its peers bring it up to date, and what it held is
-/// either with them still or lost and counted.
+/// Whether the protocols of a role let it die within a run and return. Its peers bring it up to date, and the data that
+/// it held are either with them still or lost and counted.
 pub const fn recovers(role: Role) -> bool {
     match role {
         Role::L2sv | Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo => true,

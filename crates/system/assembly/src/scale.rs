@@ -42,6 +42,6 @@ impl Default for Scale {
     }
 }
 
-/// Most bytes of replies for building in one message of a live run, unless an event alone has more: large enough that what a message
-/// costs no longer counts, small enough that a builder works on the first while the next are on their way.
+/// Most bytes of replies for building in one message of a live run, unless an event alone has more. The cost of a
+/// message no longer counts then, and a builder works on the first while the next are on their way.
 pub const REPLY_GROUP_BYTES: usize = 64 << 10;

@@ -206,8 +206,8 @@ fn overlay(root: &mut Node, file: &str) -> Result<(), Vec<Problem>> {
     Ok(())
 }
 
-/// Puts what a file of costs says in the place of what the configuration leaves out; single costs come before those of the
-/// configuration, which thus count. Returns what such a file must not say.
+/// Puts the costs of a file in the place of those that the configuration leaves out. Single costs come before those of
+/// the configuration, which thus count. Returns what such a file must not say.
 fn add_costs(root: &mut Node, costs: Node) -> Vec<Problem> {
     let mut problems = Vec::new();
     let Content::Table(tables) = costs.content else { unreachable!("a TOML text is a table") };

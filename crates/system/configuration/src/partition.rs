@@ -139,7 +139,7 @@ impl Partition {
         self.push().and_then(|push| push.window).unwrap_or_else(share)
     }
 
-    /// The event filter's settings: those of `[ef]`, else one EFD that passes everything on to the recorders; `None` if
+    /// The event filter's settings: those of `[ef]`, else one EFD that passes everything on to the recorders. `None` if
     /// the chain ends with the event builders.
     pub fn event_filter(&self) -> Option<Ef> {
         match (&self.ef, &self.sfo) {

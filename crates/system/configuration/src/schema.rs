@@ -62,8 +62,8 @@ fn remove_default(property: &mut Value) {
     }
 }
 
-/// Says the same in TOML's terms, which has no null (what is optional is absent), without the defaults of whole tables
-/// (each key has its own) and without the line breaks of our source.
+/// Says the same in TOML's terms, which has no null: an optional key is absent. Defaults of whole tables (each key has
+/// its own) and line breaks of our source are left out.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

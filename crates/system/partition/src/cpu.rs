@@ -35,8 +35,8 @@ impl Processors {
         self.before.zip(ours_s).map_or(0.0, |((_, before_s), ours_s)| (ours_s - before_s) / elapsed_s)
     }
 
-    /// The part of the time of all processors that neither other processes nor other virtual machines have taken, with what
-    /// our processes have had up to now; `None` where the kernel does not say. Interrupts are ours: messages through the kernel take
+    /// The part of the time of all processors that no other process or virtual machine has taken, given our processes'
+    /// time up to now. `None` where the kernel does not say. Interrupts are ours: messages through the kernel take
     /// them.
     pub fn left_to_us(&self, ours_s: Option<f64>) -> Option<f64> {
         let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);

@@ -3,8 +3,8 @@
 use configuration::{FRAGMENT_OVERHEAD_BYTES, MessageType, Partition, RosInput, Way};
 use transport::udp::Acknowledged;
 
-/// Replies to one builder or unit of level 2 that a read-out system keeps, in case a part of them is lost and asked for, or until
-/// they are acknowledged.
+/// Replies to one builder or level-2 unit that a read-out system keeps, until they are acknowledged or in case a lost
+/// part is asked for.
 pub(crate) fn replies_kept(partition: &Partition) -> usize {
     if !partition.transport.has_datagrams() {
         return 0;

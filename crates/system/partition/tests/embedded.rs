@@ -1,6 +1,7 @@
 //! A partition within another program.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use configuration::{Partition, Size};
@@ -21,6 +22,22 @@ fn the_example_takes_data_pauses_goes_on_and_stops_and_then_has_another_run() {
     assert!(first.accounting.level1 >= 2000, "{:?}", first.accounting);
     assert_eq!((second.state, second.accounting.residual, second.accounting.level1), (RunState::Ok, 0, 500));
     assert!(second.run_number > first.run_number, "each run has its number");
+}
+
+#[test]
+fn the_example_is_a_program_that_prints_the_account_of_both_runs() {
+    let folder = TempDir::new("embed");
+    // Cargo builds examples beside the tests, and does not say where.
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.ancestors().nth(2).unwrap().join("examples/embed");
+    assert!(program.is_file(), "{} is not there: run `cargo build -p partition --examples`", program.display());
+    let output = Command::new(&program).arg(folder.path()).output().unwrap();
+    let (text, errors) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{text}{errors}");
+    assert_eq!(text.matches("residual 0").count(), 2, "{text}");
+    let refused = Command::new(&program).output().unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("usage: embed FOLDER"));
 }
 
 #[test]

@@ -18,8 +18,8 @@ pub(crate) struct Attribution {
 }
 
 impl Attribution {
-    /// Of all waits with their shares of the time the cause, if one takes more than a tenth. Who is held up holds up those before him: of
-    /// the long waits the one counts that is the last on the way of an event.
+    /// Of all waits with their shares of the time the cause, if one takes more than a tenth. A role that is held up
+    /// holds up those before it. So of the long waits the one counts that is the last on the way of an event.
     pub(crate) fn of<'a>(waits: impl Iterator<Item = (&'a Wait, f64)>) -> Option<Self> {
         let waits: Vec<_> = waits.filter(|(_, share)| *share > SHARE_MIN).collect();
         let longest = waits.iter().map(|(_, share)| *share).max_by(f64::total_cmp)?;

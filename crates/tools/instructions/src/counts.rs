@@ -28,8 +28,8 @@ impl Counts {
         self.zip(self, |sum, _| sum / events as f64)
     }
 
-    /// What is off its limit, in words. Compilers and alignment may change instructions and copies a little; allocations and
-    /// system calls are the program's own, and one more in fifty events is off.
+    /// What is off its limit, in words. Compilers and alignment may change instructions and copies a little.
+    /// Allocations and system calls are the program's own, and one more in fifty events is off.
     pub(crate) fn off(self, limit: Self) -> Vec<String> {
         let mut off = Vec::new();
         let mut check = |name: &str, counted: f64, limit: f64, room: f64| {

@@ -1,9 +1,9 @@
 //! What an event of the hot paths costs: instructions, copies, allocations and system calls, counted by callgrind and compared
 //! with `limits.txt`.
 //!
-//! Each path is a small program in one thread, without clock and network wherever possible, so that the count is the same
-//! in every run; wall times are not looked at. It runs twice under callgrind, once for twice as many events: the difference
-//! is the cost of the events alone, whatever starting takes.
+//! Each path is a small program in one thread, without clock and network wherever possible, so that the count is the
+//! same in every run. Nothing looks at wall times. It runs twice under callgrind, once for twice as many events: the
+//! difference is the cost of the events alone, whatever starting takes.
 //!
 //! ```text
 //! instructions check LIMITS     compare, either way: what became cheaper gets a new limit, too
@@ -11,8 +11,8 @@
 //! instructions run PATH EVENTS  be the program that is measured
 //! ```
 //!
-//! Instructions and copies depend on compiler and processor type (the file says which they are of) and may be 5 % off;
-//! allocations and system calls too, but by no more than 0.02 per event. Bytes that the kernel copies are not counted.
+//! Instructions and copies depend on compiler and processor type (the file says which they are of) and may be 5 % off.
+//! Allocations and system calls may, too, but by no more than 0.02 per event. Bytes that the kernel copies are not counted.
 #![forbid(unsafe_code)]
 
 mod building;

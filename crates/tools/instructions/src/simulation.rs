@@ -1,6 +1,6 @@
-//! The simulator: event building by four builders from forty read-out systems of ten links each, over Ethernet, with
-//! datagrams as in `scenarios/eb2007-full.toml`, and costs of that order. An event makes [`INPUTS_PER_EVENT`] inputs of components, most of them
-//! fragments, as there.
+//! The simulator: event building by four builders from forty read-out systems of ten links each, over Ethernet. It has
+//! datagrams as in `scenarios/eb2007-full.toml`, and costs of that order. An event makes [`INPUTS_PER_EVENT`] inputs of
+//! components, most of them fragments, as there.
 
 use dataflow::work_kind::WorkKind;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Frames through a connection on the loopback interface, both ends in one thread: the send queue, the assembler and what
-//! is around the system calls, which themselves are not counted.
+//! Frames through a connection on the loopback interface, both ends in one thread. It counts the send queue, the
+//! assembler and the code around the system calls, not these themselves.
 
 use base::bulk::{Bulk, PageSlice};
 use base::time::Time;

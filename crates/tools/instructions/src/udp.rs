@@ -1,6 +1,6 @@
-//! Messages in datagrams over the loopback interface, both ends in one thread: cutting, tags of headers, putting
-//! together, and what is kept to be sent again. System calls are not counted, the kernel neither cuts nor joins, and nothing
-//! checks the payload: that is a library's work.
+//! Messages in datagrams over the loopback interface, both ends in one thread. It counts cutting, tags of headers,
+//! putting together, and keeping parts to be sent again. System calls are not counted, the kernel neither cuts nor
+//! joins, and nothing checks the payload: that is a library's work.
 
 use base::bulk::{Bulk, PageSlice};
 use base::time::Time;

@@ -37,8 +37,8 @@ pub fn shared(test: &str, relative: &str) -> Option<PathBuf> {
     path
 }
 
-/// The program that tests of whole runs drive. `make test` names the one that users have, in the release build, in `WEIR_PROGRAM`;
-/// otherwise it is `built`, which cargo has built in the profile of the tests.
+/// The program that tests of whole runs drive. `make test` names the one that users have, in the release build, in
+/// `WEIR_PROGRAM`. Otherwise it is `built`, which cargo has built in the profile of the tests.
 ///
 /// # Panics
 /// If `WEIR_PROGRAM` names no file.

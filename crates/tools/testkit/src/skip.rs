@@ -4,8 +4,8 @@ use std::io::Write;
 
 /// Says that a test, or part of one, does not run here, and why; the caller then returns.
 ///
-/// The line `SKIPPED <name>: <reason>` goes to the error output, past the capture of the test runner, and is added to the
-/// file that the variable `WEIR_SKIP_LOG` names. `make test` prints that file at its end.
+/// The line `SKIPPED <name>: <reason>` goes to the error output, past the capture of the test runner. It is also added
+/// to the file that the variable `WEIR_SKIP_LOG` names. `make test` prints that file at its end.
 ///
 /// # Panics
 /// If `CI=true`, where every test must run.

@@ -12,8 +12,8 @@ pub(super) type SlotNumber = u32;
 /// next.
 ///
 /// An entry is a tag (32 bits of a hash over all 64 of the event number) and a slot number. The bucket where the search
-/// for an entry begins, its home, follows from the tag alone, so that neither a search nor a removal touches the slots
-/// of other events. A removal moves entries back that had to give way (no tombstones): the cost of a search depends on
+/// for an entry begins, its home, follows from the tag alone. So neither a search nor a removal touches the slots of
+/// other events. A removal moves entries back that had to give way (no tombstones). So the cost of a search depends on
 /// what is in the index, not on history.
 pub(super) struct Index {
     buckets: Box<[Bucket]>,

@@ -162,7 +162,7 @@ fn the_first_fragment_of_an_event_stays_and_the_second_comes_back() {
     let mut manager = EventManager::new(1);
     assert_eq!(manager.insert(EventId(3), 'a'), Ok(()));
     assert_eq!(manager.insert(EventId(3), 'b'), Err(InsertError::Duplicate('b')));
-    assert_eq!(manager.insert(EventId(4), 'c').map_err(InsertError::into_fragment), Err('c'));
+    assert_eq!(manager.insert(EventId(4), 'c'), Err(InsertError::Full('c')));
     assert_eq!(manager.find(EventId(3)), Some(&'a'));
     assert_eq!(manager.newest(), Some(EventId(3)));
 }

@@ -17,7 +17,7 @@ const EFD: NodeId = NodeId(3);
 const SFO: NodeId = NodeId(4);
 const L2SVS: [NodeId; 2] = [NodeId(5), NodeId(6)];
 
-/// The DFM and the only filter daemon died: the builder that lives had not been told of all that is in the files, and gave up the
+/// The DFM and the only filter daemon died. The builder that lives had not been told of all that is in the files, and gave up the
 /// rest.
 #[test]
 fn what_a_living_builder_has_built_and_not_been_told_of_counts_once() {

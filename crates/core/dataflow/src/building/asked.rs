@@ -31,7 +31,7 @@ impl Asked {
 /// What the sources were asked for, by event and source; events have numbers that are used again.
 ///
 /// Sources are asked, and answer, for several events at a time and in any order: what concerns one source lies together for
-/// [`EVENTS`] events. By event it would be in as many cache lines as there are events, and of thousands of sources none of them
+/// [`EVENTS`] events. By event it would be in as many cache lines as there are events. With thousands of sources none of them
 /// would still be in the cache.
 pub(super) struct AskedTable {
     sources: usize,

@@ -220,7 +220,7 @@ impl Dfm {
         });
         let is_news = match counted {
             Some((counted, grounds)) => {
-                // What was built last is not always what the event filter had.
+                // The event filter did not always have the copy that was built last.
                 *self.counters.built(counted) -= 1;
                 *self.counters.built(complete) += 1;
                 self.close_built(&Finish { grounds, ..*finish });
@@ -272,8 +272,8 @@ impl Dfm {
         }
     }
 
-    /// The oldest event that anybody can still ask for. A supervisor that cannot be reached may hold events, or be given
-    /// new ones before it is back here: it counts with what it said last.
+    /// The oldest event that anybody can still ask for. A supervisor that cannot be reached may hold events, or get new
+    /// ones before it is back here. It counts with what it said last.
     fn oldest_valid(&self) -> EventId {
         if self.closed {
             return EventId(u64::MAX);
@@ -283,8 +283,8 @@ impl Dfm {
         self.open.first().map_or(to_come, |event| to_come.min(event))
     }
 
-    /// The oldest event whose fate is not known, or that was accepted and may be told again: with this life its supervisor may die, and
-    /// the next ones take what is below, and is not told again, for rejected.
+    /// The oldest event whose fate is not known, or that was accepted and may be told again. Its supervisor may die with this life. The
+    /// next ones take events below that nobody tells again for rejected.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
         let unsettled = self.supervisors.iter().filter_map(|supervisor| supervisor.remembered.oldest_accepted());

@@ -6,8 +6,8 @@ use crate::building::destinations::{DestinationTable, Destinations};
 use crate::message::EventInfo;
 use base::ids::{EventId, NodeId};
 
-/// The table of destinations at a source of data, and the triggers that wait for its first version: that travels on a connection of
-/// its own.
+/// The table of destinations at a source of data, and the triggers that wait for its first version. The table travels on a
+/// connection of its own.
 #[derive(Debug)]
 pub(crate) struct Directing {
     table: DestinationTable,
@@ -32,8 +32,8 @@ impl Directing {
         self.table.take(table);
     }
 
-    /// The builder of a new event. One that comes before the first version is named with that, and those behind it in its pass,
-    /// too: else younger events take the credit for which older ones wait.
+    /// The builder of a new event. One that comes before the first version is named with that. So are those behind it in its pass:
+    /// else younger events take the credit for which older ones wait.
     pub(crate) fn direct(&mut self, event: &EventInfo) -> Option<NodeId> {
         if self.is_expected && (self.table.newest().is_none() || !self.early.is_empty()) {
             self.early.push_back(*event);

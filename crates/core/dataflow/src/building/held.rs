@@ -75,8 +75,8 @@ impl Building {
         !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
     }
 
-    /// Takes what a source pushed, in an event of at most so many bytes; whether the source had been asked. Nothing, if it is not
-    /// waited for. What is too much is found so when it is asked for.
+    /// Takes what a source pushed, in an event of at most so many bytes; whether the source had been asked. Nothing, if
+    /// it is not waited for. The reply to a request shows if that is too much.
     pub(super) fn take_pushed(&mut self, part: Pushed, most: usize, asked: &mut AskedTable) -> Option<bool> {
         let Pushed { source, missing, bulk } = part;
         let len_bytes = bulk.len();

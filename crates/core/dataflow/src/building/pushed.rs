@@ -103,7 +103,7 @@ impl Intake {
         self.release_all(&dropped)
     }
 
-    /// Drops all data ahead of their events; how many parts. What events still wait for is asked for in its time.
+    /// Drops all data ahead of their events; how many parts. The builder asks for data that events still wait for in their time.
     pub(crate) fn clear(&mut self) -> u64 {
         let mut dropped = Vec::new();
         self.ahead.clear(|part| dropped.push(part));

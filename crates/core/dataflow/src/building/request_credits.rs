@@ -10,8 +10,8 @@ pub enum CreditPolicy {
     /// Always the most `[EB2007 §II-B.3]`.
     #[default]
     Fixed,
-    /// As many as do no harm: one more for each round of replies, half as many when a request has to be repeated or a reply
-    /// takes several times as long as those before it (additive increase, multiplicative decrease).
+    /// As many as do no harm (additive increase, multiplicative decrease). Each round of replies adds one. A request that
+    /// has to be repeated, or a reply that takes several times as long as those before it, halves them.
     ///
     /// A long time alone says nothing: how long a reply takes is most often a matter of processors, not of queues in a network.
     Adaptive,
@@ -116,8 +116,8 @@ const WHOLE: u64 = 1 << 16;
 const START: usize = 4;
 /// Replies in the mean of how long they take.
 const SMOOTHED: u32 = 8;
-/// A reply that takes this many times the usual has been lost on its way, in part at least. The usual is the mean of those before:
-/// where processors are shared, most are late beside the fastest, and one request was left on the way.
+/// A reply that takes this many times the usual has been lost on its way, in part at least. The usual is the mean of those before.
+/// Where processors are shared, most are late beside the fastest, and one request was left on the way.
 const LATE: u32 = 8;
 /// Shorter times are those of schedulers, not of networks.
 const SHORT: Duration = Duration::from_micros(100);

@@ -36,10 +36,10 @@ pub use parameters::{Patience, RequestOrder, SfiParameters, Source};
 /// An event builder.
 ///
 /// Bounds: at most `events` events are held, because the DFM assigns at most `building` more when this SFI says busy at
-/// `events - building`. At most `outstanding_requests` (event, source) pairs are being asked; each may have one reply in
-/// flight per try, `retries + 1` in all. What is pushed is bounded by the byte credits of its source.
+/// `events - building`. At most `outstanding_requests` (event, source) pairs are being asked; each may have one reply
+/// in flight per try, `retries + 1` in all. The byte credits of its source bound pushed data.
 ///
-/// Push is pull whose first request is not needed: what was not pushed in time is asked for.
+/// Push is pull whose first request is not needed: the SFI asks for data that do not come in time.
 pub struct Sfi {
     parameters: SfiParameters,
     events: EventManager<Box<Building>>,
@@ -688,7 +688,7 @@ impl Sfi {
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let gone = state == PeerState::Gone;
         if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
-            // What the pseudo-ROS held is lost with its life. One that was never seen may only not be connected yet.
+            // The results of a pseudo-ROS are lost with its life. One that was never seen may only not be connected yet.
             let gone = gone || (state == PeerState::Down && self.parameters.sources[source].results);
             self.sources.gone[source] = gone;
             self.sources.away[source] = state == PeerState::Down;

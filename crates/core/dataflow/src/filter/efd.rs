@@ -80,7 +80,7 @@ pub struct Efd {
     untold: Vec<Finish>,
     /// What SFIs were told and may have told nobody, or the DFM in their place, in the order in which it was told. What is finished for
     /// good leaves when it comes to the front: while an SFI is away that may have an old event nothing does. Where the DFM may return,
-    /// that is what this daemon can tell a later life in numbers, whatever an SFI or a former life knew that has died.
+    /// this daemon can tell that to a later life in numbers, whatever a dead SFI or a former life knew.
     told: VecDeque<Told>,
     ledger: Ledger,
     /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
@@ -293,8 +293,8 @@ impl Efd {
         origins.into_iter().for_each(|origin| self.finish(origin, finish, out));
     }
 
-    /// Tells the SFI, and asks it for another event; or the DFM, if the life of the SFI that had the event is over: then it asks
-    /// the next one.
+    /// Tells the SFI, and asks it for another event. If the life of the SFI that had the event is over, it tells the DFM and
+    /// asks the next SFI.
     fn finish(&mut self, (sfi, state): Origin, finish: Finish, out: &mut Outbox) {
         self.told.push_back(Told { origin: (sfi, state), finish });
         if matches!(state, PeerState::Up(_)) && self.sfis[sfi] == state {

@@ -20,8 +20,8 @@ pub struct StreamRule {
 
 /// The streams among `rules` that take an accepted event, one bit each.
 ///
-/// These are the ones that its algorithm named (`asked`); else those of the chains that accepted it and those without
-/// chains; else, if no chain accounts for it (a time-out of level 2, an override, a filter without chains), the first. Of
+/// These are the ones that its algorithm named (`asked`), else those of the chains that accepted it and those without
+/// chains. If no chain accounts for it (a time-out of level 2, an override, a filter without chains), it is the first. Of
 /// each the prescale takes its part. An event whose chains are in no stream has none.
 pub fn streams_of(rules: &[StreamRule], event: EventId, asked: u32, passed: u64) -> u32 {
     let by_chain = |rule: &StreamRule| if rule.chains == 0 { !rule.by_name } else { rule.chains & passed != 0 };

@@ -96,7 +96,7 @@ pub struct Level1Parameters {
     /// Other spacings, each from a time since the start of the run on, rising: a load that changes.
     pub profile: Vec<(Duration, Spacing)>,
     /// Bunch-crossing-accurate times: triggers come in crossings of 25 ns counted from the start of the run, at most one in
-    /// each, and level 1 imposes this dead time. `None` for times of any fineness and no such dead time.
+    /// each. Level 1 imposes this dead time. `None` for times of any fineness and no such dead time.
     pub crossings: Option<DeadTimeParameters>,
     /// Most triggers that a receiver has not yet taken.
     pub in_flight: u64,
@@ -106,9 +106,9 @@ pub struct Level1Parameters {
 
 /// Level 1: issues triggers while nobody is busy and every receiver keeps up.
 ///
-/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment; the lateness of level 1 itself is
-/// none (`Owed`). Triggers that come as fast as they are taken, and those from outside, are never vetoed: they wait until the
-/// dead time is over.
+/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment. The lateness of level 1 itself is
+/// none (`Owed`). Triggers that come as fast as they are taken, and those from outside, are never vetoed: they wait until the dead
+/// time is over.
 pub struct Level1 {
     parameters: Level1Parameters,
     input: TriggerInput,
@@ -656,7 +656,7 @@ impl Level1 {
         self.again.as_ref().is_some_and(|again| again.node == node)
     }
 
-    /// Tells a DFM that has returned as much as its window holds. What it calls finished meanwhile it is not told.
+    /// Tells a DFM that has returned as much as its window holds. It is not told of events that it calls finished meanwhile.
     fn tell_again(&mut self, out: &mut Outbox) {
         let Some(again) = &mut self.again else { return };
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == again.node && r.reachable) else { return };
@@ -690,7 +690,7 @@ impl Level1 {
         }
     }
 
-    /// What still waits for room has waited in vain.
+    /// Triggers that still wait for room have waited in vain.
     fn veto_owed(&mut self, now: Time) {
         while self.owed.is_late() && self.is_held_back() && self.pace.next().is_some_and(|due| due <= now) {
             self.count_veto(now, Veto::Busy);

@@ -7,8 +7,8 @@ use alloc::collections::VecDeque;
 /// Forced accepts load building, which slows level 2, which forces more: a loop that must not feed itself.
 ///
 /// Accepts that lack data load building as well, and count as decisions only. What is forced can wait for its L2PU instead; what
-/// lacks data has been waited for, and would not come. To hold back level 1 for them would end triggers for as long as a read-out
-/// system is away, as only decisions make the share fall. Where building cannot keep up with them, the queue of the DFM holds back
+/// lacks data has been waited for, and would not come. If they held back level 1, triggers would end for as long as a read-out
+/// system is away: only decisions make the share fall. Where building cannot keep up with them, the queue of the DFM holds back
 /// level 1, and so ends that loop.
 #[derive(Clone, Debug)]
 pub struct ForcedShare {

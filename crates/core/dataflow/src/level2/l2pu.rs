@@ -23,11 +23,11 @@ pub struct L2puParameters {
     pub ros_of_rob: Vec<(u32, NodeId)>,
     /// Who keeps the results; nobody does where nothing is built.
     pub pros: Option<NodeId>,
-    /// What supervisors make of decisions. An event that is rejected whatever the decision is keeps neither result nor data: nobody
+    /// What supervisors make of decisions. An event that is rejected whatever the decision is keeps neither result nor data. Nobody
     /// would ask for them, and in a small pROS they would take the room of others.
     pub overrides: Overrides,
-    /// A unit that answers at once, without steering, data or result, accepting this fraction of the events (0–1): the
-    /// SteerSink of `[L2SCI2000 §3.2]`, to measure supervisors with.
+    /// A unit that answers at once, without steering, data or result, and accepts this fraction of the events (0–1). It
+    /// is the SteerSink of `[L2SCI2000 §3.2]`, to measure supervisors with.
     pub sink: Option<f64>,
     /// The SFI that is given the data collected for accepted events, for phased selection `[ATM1997 §II-B]`: one that shares
     /// memory with this unit. Not where read-out systems preprocess RoI data, which are no event data then.
@@ -422,8 +422,8 @@ impl L2pu {
         self.let_go(node, out);
     }
 
-    /// Results of events of a lost supervisor do not wait for a pROS: what fills it may have to be decided first, in a later life, and
-    /// the workers that wait are needed for that. If there is none, nobody clears it.
+    /// Results of events of a lost supervisor do not wait for a pROS. The events that fill it may have to be decided first, in a later
+    /// life, which needs the workers that wait. If there is none, nobody clears it.
     fn let_go(&mut self, l2sv: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
             let its = self.workers[index].as_mut().filter(|worker| worker.assigned.from == l2sv);

@@ -31,8 +31,8 @@ pub struct L2svParameters {
     pub l2pus: Vec<NodeId>,
     /// Most events of this supervisor in one L2PU.
     pub share: usize,
-    /// Who takes the decisions. `None` where nothing is built: then this supervisor clears every decided event itself,
-    /// and has to be the only one, since read-out systems follow one sequence of clears.
+    /// Who takes the decisions. `None` where nothing is built. This supervisor then clears every decided event itself,
+    /// and has to be the only one: read-out systems follow one sequence of clears.
     pub dfm: Option<NodeId>,
     /// How many supervisors share the events of the run.
     pub supervisors: usize,
@@ -61,8 +61,8 @@ pub struct L2svParameters {
 /// A level-2 supervisor.
 ///
 /// It keeps an event until the DFM has taken its decision over. A time-out is decided as accepted and marked `forced`,
-/// unless too many are: then the event is overdue, it waits and level 1 is held back. That holds in a stop as well: then an
-/// overdue event is forced beyond the limit only when its L2PU has said nothing at all for another time-out.
+/// unless too many are. Then the event is overdue, it waits and level 1 is held back. That holds in a stop as well. An
+/// overdue event is then forced beyond the limit only when its L2PU has said nothing at all for another time-out.
 pub struct L2sv {
     parameters: L2svParameters,
     undecided: Undecided<Event>,

@@ -21,8 +21,8 @@ pub(crate) enum Outlet {
     Clears(Clears),
 }
 
-/// Groups of decisions, each kept until the DFM has taken it over; its accepted events, until they are finished for good, so
-/// that a DFM that returns can be told again.
+/// Groups of decisions, each kept until the DFM has taken it over. Accepted events stay until they are finished for good, to
+/// be told again to a DFM that returns.
 pub(crate) struct Groups {
     dfm: NodeId,
     size: usize,

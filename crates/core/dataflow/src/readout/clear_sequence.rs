@@ -31,8 +31,8 @@ impl ClearSequence {
         Self::default()
     }
 
-    /// Notes a group; whether it is new and not a repetition. One that is so far ahead that all before it would be given up is left
-    /// to be asked for when another one is near it.
+    /// Notes a group; whether it is new and not a repetition. One may be so far ahead that all before it would be given up. It is
+    /// left, to be asked for when another one is near it.
     pub fn take(&mut self, sequence: u64, last: bool) -> bool {
         if !self.is_plausible(sequence) {
             return false;

@@ -7,8 +7,8 @@ use base::ids::EventId;
 /// A bounded set of event numbers: the events that a read-out system was told to forget. A fragment of theirs that comes late,
 /// or again, is dropped.
 ///
-/// Events are cleared in about their order, so that most of them share a word with those before: a bit for each, in the last
-/// word, which is looked at first. Any other order is possible, with a binary search and 16 bytes for each event.
+/// Events are cleared in about their order, so most of them share a word with those before. Each has a bit in the last word,
+/// which is looked at first. Any other order is possible, with a binary search and 16 bytes for each event.
 #[derive(Debug)]
 pub struct ClearedIds {
     /// By rising number, without empty ones.
@@ -31,7 +31,7 @@ impl ClearedIds {
         Self { words: VecDeque::new(), len: 0, capacity }
     }
 
-    /// Remembers that an event was cleared, unless the set is full: then a late fragment of it stays until it is older than the
+    /// Remembers that an event was cleared, unless the set is full. Then a late fragment of it stays until it is older than the
     /// oldest valid event.
     pub fn insert(&mut self, id: EventId) {
         if self.len == self.capacity {

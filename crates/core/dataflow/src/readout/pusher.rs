@@ -22,7 +22,7 @@ pub struct PushParameters {
     pub window_bytes: u64,
     /// Rate towards each builder in bytes per second; without it, as fast as credits allow.
     pub bytes_per_s: Option<u64>,
-    /// What may go at once after a pause, in bytes, where there is a rate; besides what was owed to a source that was called late.
+    /// Bytes that may go at once after a pause, where there is a rate. Bytes owed to a source that was called late come on top.
     pub burst_bytes: u64,
     /// Events that go together; 1 for each as soon as its data are there.
     pub group: usize,
@@ -184,7 +184,7 @@ impl Pusher {
         }
     }
 
-    /// A builder came or went. What was to be pushed to one that went is built elsewhere.
+    /// A builder came or went. Events for one that went are built elsewhere.
     pub(crate) fn on_peer(&mut self, node: NodeId, reachable: bool) {
         if let Some(index) = self.place(node) {
             let lane = &mut self.lanes[index];

@@ -69,7 +69,7 @@ impl WaitingRequests {
         self.rising.get(place).filter(|waiting| waiting.request.event <= event)
     }
 
-    /// What is at a place waits for this ROB now.
+    /// The request at a place waits for this ROB now.
     pub(crate) fn block(&mut self, place: usize, rob: usize) {
         self.rising[place].blocked_on = rob;
     }

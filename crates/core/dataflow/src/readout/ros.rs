@@ -38,8 +38,8 @@ use triggers::Given;
 
 /// A read-out system or, with [`ReadOut::Results`], the pseudo-ROS.
 ///
-/// A request is answered at once where all its fragments are there or will not come; else when they are, or at the
-/// time-out with what is there.
+/// A request is answered at once where all its fragments are there or will not come. Otherwise that is when they are,
+/// or at the time-out with those that are there.
 pub struct Ros {
     parameters: RosParameters,
     robs: Vec<Rob>,
@@ -217,8 +217,8 @@ impl Ros {
         self.waiting.push(waiting);
     }
 
-    /// Looks again at requests that waited for this ROB: for the event whose fragment came, and on an ordered link for
-    /// those that it has passed.
+    /// Looks again at requests that waited for this ROB. They are for the event whose fragment came, and on an ordered
+    /// link for those that it has passed.
     fn answer_unblocked(&mut self, rob: usize, event: EventId, out: &mut Outbox) {
         let first = if self.robs[rob].is_ordered() { EventId(0) } else { event };
         self.reconsider(first, event, |waiting| waiting.blocked_on == rob, out);
@@ -272,7 +272,7 @@ impl Ros {
         }
     }
 
-    /// Answers a request, at once or when its data are there. What is to be pushed is looked for when its turn comes.
+    /// Answers a request, at once or when its data are there. An order to push has its data looked for when its turn comes.
     fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
         if request.kind.is_push() {
             return self.pushing.offers.push((request.from, request.event));

@@ -2,8 +2,8 @@
 
 use base::ids::EventId;
 
-/// A bound that only rises, and that no single message raises beyond what is known to have been issued: what is below it
-/// is refused and may be removed, for good.
+/// A bound that only rises, and that no single message raises beyond what is known to have been issued. Events below it
+/// are refused and may be removed, for good.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValidBound {
     oldest: EventId,
@@ -32,8 +32,8 @@ impl ValidBound {
         self.known_end = self.known_end.max(EventId(event.0.saturating_add(1)));
     }
 
-    /// Takes what a clear group says. What goes beyond what is known to have been issued waits until another group goes beyond as
-    /// well, and is forgotten if a later group says less. An earlier group that was late on its way says nothing against it.
+    /// Takes what a clear group says. A bound beyond what is known to have been issued waits until another group goes beyond as
+    /// well. It is forgotten if a later group says less. An earlier group that was late on its way says nothing against it.
     pub fn take(&mut self, sequence: u64, said: EventId) {
         let before = self.claim;
         let goes_beyond = said > self.known_end;

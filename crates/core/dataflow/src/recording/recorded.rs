@@ -6,8 +6,8 @@ use base::ids::EventId;
 
 /// The recorded events that may still be asked for again.
 ///
-/// Every request brings the oldest event that is not finished for good; what is below was decided once and is refused, so
-/// only the events in between are remembered: about those in flight, while no event builder is away that may have an old one.
+/// Every request brings the oldest event that is not finished for good; those below were decided once and are refused. So
+/// only the events in between are remembered, about those in flight, while no event builder is away that may have an old one.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedEvents {
     below: EventId,

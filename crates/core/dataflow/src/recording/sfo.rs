@@ -41,8 +41,8 @@ pub enum Durable {
 
 /// A recorder. The filter daemons keep an event until it is acknowledged, so a full disk stalls the run and loses nothing.
 ///
-/// One that returns within a run first learns which events its former life has put into files, acknowledged or not: the filter
-/// daemons ask again for what was not acknowledged to them.
+/// One that returns within a run first learns which events its former life has put into files, acknowledged or not. The filter
+/// daemons ask again for those that were not acknowledged to them.
 pub struct Sfo {
     parameters: SfoParameters,
     recorded: RecordedEvents,
@@ -187,7 +187,7 @@ impl Sfo {
         }
     }
 
-    /// What a daemon has asked for goes with its connection: it asks again, and its next life for what that is given, so that it
+    /// A daemon's questions go with its connection. It asks again, and its next life asks for the events that it is given. So it
     /// hears of no event more often than it has asked.
     fn forget(&mut self, efd: NodeId) {
         self.early.retain(|(from, _)| *from != efd);

@@ -26,8 +26,8 @@ pub enum Nature {
     Idle,
     /// Something is in hand: the last life says how much.
     Held,
-    /// As [`Self::Progress`], but a later life has what former ones have counted in this counter, since it is told: a supervisor by
-    /// level 1, a DFM that triggers itself by the others, and a recorder by its files.
+    /// As [`Self::Progress`], but a later life has the counts of former ones in this counter, since it is told. Level 1 tells a
+    /// supervisor, the others a DFM that triggers itself, and its files a recorder.
     Told(&'static str),
     /// The largest of all.
     Most,
@@ -272,7 +272,7 @@ counters! {
         rois: Idle,
         /// Of these, answered.
         rois_answered: Idle,
-        /// Dropped: who has asked is gone.
+        /// Dropped: the application that asked is gone.
         rois_dropped: Idle,
         /// Its read-out systems have still to answer.
         rois_open: Held,

@@ -1,4 +1,4 @@
-//! The event-builder interface of a read-out crate `[DAQ1999 §2.2.2]`: it collects the fragments of an event from the read-out systems
+//! The event-builder interface of a read-out crate `[DAQ1999 §2.2.2]`. It collects the fragments of an event from the read-out systems
 //! of the crate, and gives them out together.
 //!
 //! Outwards it is to event builders what a read-out system is: it answers, and it pushes. It holds handles on the fragments only:
@@ -274,7 +274,7 @@ impl Ebif {
         if let Some(pusher) = &mut self.pusher {
             pusher.on_peer(node, is_up);
         }
-        // What waits in a lane is forgotten in either case.
+        // In either case the lane forgets what waits in it.
         let before = self.in_hand();
         self.ready.retain(|(sfi, _), _| *sfi != node);
         if !is_up {

@@ -29,7 +29,7 @@ struct Share {
 }
 
 impl Gathering {
-    /// Asks for the named ROBs of a crate, or for all if none is named. What is in none of its systems is missing for good.
+    /// Asks for the named ROBs of a crate, or for all if none is named. ROBs of none of its systems are missing for good.
     pub(super) fn new(systems: &[CrateRos], named: &[u32]) -> Self {
         let share = |system: &CrateRos| {
             let robs: Vec<u32> = named.iter().copied().filter(|rob| system.robs.contains(rob)).collect();

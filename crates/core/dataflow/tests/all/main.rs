@@ -1,5 +1,6 @@
 //! Components among each other, one message after the other, without a network.
 
+mod any_frame;
 mod assignment;
 mod event_builder;
 mod event_builder_serving;

@@ -214,7 +214,7 @@ fn an_end_of_event_waits_until_all_builders_have_told() {
     assert_eq!(actions, [Action::Send { to: SFIS[0], message: revoked }]);
 }
 
-/// What a builder had ended before it was lost is not granted to it.
+/// A builder that is lost gets no grant for events that it had ended.
 #[test]
 fn an_end_of_event_does_not_wait_for_a_builder_that_is_lost() {
     let mut driver = Driver::new();
@@ -285,7 +285,7 @@ fn what_only_a_filter_daemon_knows_to_be_finished_is_not_built_again() {
     assert_eq!((c.rejected, c.accepted, c.built_complete, c.built_incomplete), (1, 1, 1, 1));
 }
 
-/// What a former life of the DFM had counted was lost with it, and with it what had become of the events of a builder that died, too.
+/// The counts of a former life of the DFM were lost with it, and so was the fate of events of a builder that died.
 #[test]
 fn a_dfm_that_returns_goes_on_counting_from_the_highest_bound_that_anybody_knows() {
     let mut driver = Driver::new();

@@ -42,7 +42,7 @@ fn what_the_pros_does_not_have_it_says_at_once() {
     assert_eq!(said, [(vec![Missing { rob: RESULTS, lost: true }], 0), (Vec::new(), 64)]);
 }
 
-/// A read-out system asked for one gap in a tenth of a second, however many there were: with small groups its pages did not come back.
+/// A read-out system asked for one gap in a tenth of a second, however many there were. With small groups its pages did not come back.
 #[test]
 fn a_clear_that_was_asked_for_has_the_next_missing_one_asked_for_at_once() {
     let dfm = NodeId(4);
@@ -117,7 +117,7 @@ fn a_clear_beyond_what_level_1_has_issued_loses_nothing() {
     assert_eq!([c.clears_refused, c.dropped_old, c.garbage_collected, c.clears_asked], [2, 0, 0, 0]);
 }
 
-/// A group of decisions filled a clear group with its rejects before its accepts were in the books: the clear called the
+/// A group of decisions filled a clear group with its rejects before its accepts were in the books. The clear called the
 /// accepted events too old, and the read-out systems dropped their fragments.
 #[test]
 fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid() {

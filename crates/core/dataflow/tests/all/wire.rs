@@ -17,9 +17,7 @@ use dataflow::report::{
     BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, LinkClock, LinkReport, LinkState, Network,
     PORTS_MAX, PeerCount, Report, RosCounters, Unexpected,
 };
-use dataflow::wire::{
-    HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,
-};
+use dataflow::wire::{HEADER_LEN, VERSION, WireError, decode, decode_numbered, decode_parts, encode, set_number};
 use dataflow::work_kind::WorkKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -28,6 +26,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use timing::Interval;
 use timing::slices::Passed;
+
+use crate::any_frame::check_any_frame;
 
 proptest! {
     #[test]

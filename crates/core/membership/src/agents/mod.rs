@@ -1,8 +1,8 @@
 //! Agents: one for each host. It starts, watches and ends the applications of its host for run control.
 //!
 //! [`Roster`] is run control's side, [`Household`] that of an agent. Both are pure: each is told what happens, and says what is to
-//! be done through a trait that its driver implements. [`words`] is what they say to each other, [`Handshake`] how they prove to
-//! each other who they are, and [`Seal`] what keeps others from speaking for them afterwards.
+//! be done through a trait that its driver implements. They speak in [`words`]. By a [`Handshake`] they prove to each other who
+//! they are, and a [`Seal`] keeps others from speaking for them afterwards.
 //!
 //! `docs/protocols/agents.md` describes the protocol.
 

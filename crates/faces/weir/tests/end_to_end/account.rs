@@ -25,8 +25,8 @@ impl Ended {
         (ended, summary)
     }
 
-    /// Asserts that the run ended in order and that everything adds up, but that events are lost or incomplete for exactly these
-    /// causes, and that it says so.
+    /// Asserts that the run ended in order and that everything adds up. Events are lost or incomplete for exactly these
+    /// causes, and the run says so.
     pub(crate) fn expect_degraded(self, causes: &[&str]) -> (Self, Summary) {
         let (ended, summary) = self.expect(4).expect_account("degraded");
         let losses = summary.losses();

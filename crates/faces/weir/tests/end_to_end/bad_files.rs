@@ -245,8 +245,8 @@ fn noise(len: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-/// A user who may not do everything: the one who runs the tests, or, if that is root, another one, with the program and the
-/// examples in a directory of their own, as they may not reach those that were built.
+/// A user who may not do everything: the one who runs the tests, or, if that is root, another one. The program and the
+/// examples are in a directory of their own, as that user may not reach those that were built.
 struct User {
     id: Option<u32>,
     program: PathBuf,

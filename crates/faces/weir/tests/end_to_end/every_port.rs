@@ -20,8 +20,8 @@ const KEY: &str = "a key of devices";
 /// Level-1 processor and source.
 const DEVICES: [&str; 2] = ["calo", "board"];
 
-/// A processor and a source come over TCP, an agent starts the applications, and `weir serve` listens for people: none of them takes
-/// what a stranger says, keeps it, or waits for it.
+/// A processor and a source come over TCP, an agent starts the applications, and `weir serve` listens for people. None
+/// of them takes what a stranger says, keeps it, or waits for it.
 #[test]
 fn strangers_at_every_port_change_nothing() {
     let directory = TempDir::new("every-port");

@@ -1,7 +1,7 @@
 //! `scenarios/faults`: each kind of fault by itself in virtual time, beside the same partition without it.
 //!
-//! What a fault does has to be seen in the summary where it strikes, and not where it does not: a scenario whose fault does
-//! nothing fails.
+//! The summary has to show the effect of a fault where it strikes, and only there. A scenario whose fault does nothing
+//! fails.
 
 use std::collections::BTreeSet;
 use std::fs;

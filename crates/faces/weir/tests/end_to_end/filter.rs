@@ -196,8 +196,8 @@ fn a_class_that_cannot_be_made_is_told_before_the_run() {
     }
 }
 
-/// Runs a class that fails on one event in 40: these are in the debug stream with a reason that has the words, all others
-/// are decided.
+/// Runs a class that fails on one event in 40. These are in the debug stream with a reason that has the words, all
+/// others are decided.
 fn check(test: &str, class: &str, stream: &str, words: impl Fn(u64) -> String) {
     // Long enough for the interpreter on a busy machine. A loop has no end anyway: fewer of them.
     let (timeout, events) = if class == "Loops" { ("\"10 s\"", 80) } else { ("\"60 s\"", 400) };

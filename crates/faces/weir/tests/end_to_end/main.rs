@@ -1,7 +1,7 @@
 //! Whole runs of the program, as users start it: the real binary, real processes, real files.
 //!
-//! Each run has a directory and ports of its own and a watchdog: whatever waits fails at its deadline, and all processes
-//! of a run are ended with the test.
+//! Each run has a directory and ports of its own and a watchdog. A run that waits fails at its deadline, and all its
+//! processes end with the test.
 
 mod account;
 mod adapters;

@@ -126,8 +126,8 @@ impl Job {
         self
     }
 
-    /// Without deadlines that a busy machine may miss: then data that are only late would be given up or asked for again, and
-    /// level 2 would decide without some of them.
+    /// Without deadlines that a busy machine may miss. With them data that are only late would be given up or asked for
+    /// again, and level 2 would decide without some of them.
     pub(crate) fn patient(self) -> Self {
         let timeouts = ["l2sv.timeout", "l2pu.request_timeout", "ros.request_timeout", "sfi.request_timeout"];
         let keys = timeouts.into_iter().chain(["dfm.build_timeout", "pt.timeout"]);

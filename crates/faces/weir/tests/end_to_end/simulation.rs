@@ -35,8 +35,8 @@ fn level_2_keeps_up_with_level_1() {
     }
 }
 
-/// While a read-out system is cut off, chains that need its data cannot be decided, also of events that other chains accept: the
-/// event filter looks at all of them.
+/// While a read-out system is cut off, chains that need its data cannot be decided, also of events that other chains
+/// accept. The event filter looks at all of them.
 #[test]
 fn level_2_rejects_nothing_for_lack_of_data() {
     let directory = TempDir::new("sim");

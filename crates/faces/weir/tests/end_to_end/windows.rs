@@ -1,4 +1,4 @@
-//! A filter asks for windows: exactly what meets them is in the files, as a reader sees that is not ours, and all else is counted.
+//! A filter asks for windows. A reader that is not ours finds exactly what meets them in the files; all else is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

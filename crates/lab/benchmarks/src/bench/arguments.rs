@@ -31,15 +31,15 @@ pub struct BenchArgs {
     /// How fragments travel: tcp, udp or shm, which is shared memory
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchTransport::Tcp)]
     pub transport: BenchTransport,
-    /// What is done to the data: plain (they are moved), handles (only handles move, with shm), or touched (the source
-    /// writes and the builder sums every byte); by default what moves least
+    /// Plain moves the data, handles moves only handles (with shm), touched also has the source write and the builder
+    /// sum every byte. By default what moves least
     #[arg(long, value_enum, hide_possible_values = true)]
     pub payload: Option<BenchPayload>,
     /// Length of a full datagram in bytes, with udp; by default as in a run over the loopback interface
     #[arg(long, value_name = "BYTES", default_value_t = 65507, value_parser = clap::value_parser!(u32).range(256..=65507))]
     pub datagram: u32,
-    /// Compare event-builder only with a reference that sends a datagram for each fragment, with udp; by default it is compared
-    /// with that and with one that puts as many into a datagram as it holds, as a run does with what is there at the same time
+    /// Compare event-builder only with a reference that sends a datagram for each fragment, with udp. By default there is
+    /// a second reference, which fills datagrams with fragments, as a run does with those that are there at the same time
     #[arg(long)]
     pub single: bool,
     /// Compare event-builder over udp with acknowledgements, and this window, with the same without them; for window, 1 MB by

@@ -9,10 +9,10 @@
 //! It checks every header and copies the data to their place in the event. It counts an event when all of it is
 //! there.
 //!
-//! Nothing holds a sender of datagrams back, so sources have a window. They may be ahead of the oldest incomplete
-//! event by as many events as the builder has buffers, and by no more than its socket buffer holds. Every quarter
-//! of a window the builder tells each source how far it is. What is lost all the same is not asked for again: after
-//! some silence the oldest event is given up and not counted.
+//! Nothing holds a sender of datagrams back, so sources have a window. They may be ahead of the oldest incomplete event
+//! by as many events as the builder has buffers. They are so by no more than its socket buffer holds. Every quarter of
+//! a window the builder tells each source how far it is. What is lost all the same is not asked for again: after some
+//! silence the oldest event is given up and not counted.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -332,8 +332,8 @@ fn greet(socket: &UdpSocket, sources: &mut Sources, expected: u32) -> Result<Vec
     Ok(places.into_iter().flatten().collect())
 }
 
-/// Events that may be on the way: as many as there are buffers for, here and in the kernel, which reckons a datagram with
-/// the memory that it allots for it, at most twice its length and some more.
+/// Events that may be on the way: as many as there are buffers for, here and in the kernel. That reckons a datagram
+/// with the memory that it allots for it, at most twice its length and some more.
 fn window(socket: &UdpSocket, parameters: &Datagrams) -> io::Result<u32> {
     let asked = RECEIVE_BUFFER_BYTES;
     sockopt::set_socket_recv_buffer_size_force(socket, asked)

@@ -202,8 +202,8 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     Ok(parameters.figures(events as f64, seconds, cpu_seconds))
 }
 
-/// Event buffers of the bare machine over TCP: at most as many as there are events in building; the fewer, the more of them stay
-/// in the cache.
+/// Event buffers of the bare machine over TCP, at most as many as there are events in building. The fewer, the more of
+/// them stay in the cache.
 pub(super) fn events_held_tcp(fragment_bytes: u32) -> u32 {
     EVENTS_HELD.min(in_window(fragment_bytes, BUILDING_MIN))
 }
@@ -273,8 +273,8 @@ impl Parameters {
     }
 }
 
-/// The partition. What lets the sources of the reference run ahead of their builder are the buffers of the sockets, some
-/// megabytes for each; here it is the number of events in building, see [`Parameters::building`].
+/// The partition. The buffers of the sockets, some megabytes for each, let the sources of the reference run ahead of
+/// their builder. Here it is the number of events in building, see [`Parameters::building`].
 fn configuration(parameters: &Parameters) -> String {
     let Parameters { sources, fragment_bytes, seconds, .. } = parameters;
     let page = (fragment_bytes + 256).next_multiple_of(64);

@@ -12,9 +12,9 @@
 //! machine of the costs is that of the live runs, whatever others do to it by and by.
 //!
 //! What is judged is an interpolation: costs are measured with other partitions of the same kind, on either side of
-//! each of these. Costs within one process are fitted to event building and to chains with level 2, of three to
-//! twelve fragments of 0.5 to 16 kB. Those of processes are fitted to event building by two to six read-out systems
-//! with fragments of 0.5 to 4 kB (`shared` is at the edge).
+//! each of these. Costs within one process are fitted to event building and to chains with level 2, of three to twelve
+//! fragments of 0.5 to 16 kB. Those of processes are fitted to building from two to six read-out systems with fragments
+//! of 0.5 to 4 kB (`shared` is at the edge).
 //!
 //! Processes are bound to cores (`processes.cores`), read-out systems to one, all others to another. Where the
 //! kernel places them, a run takes one of several courses, which last for its whole time.
@@ -57,7 +57,7 @@ pub(crate) struct Prediction {
     within: Option<bool>,
     /// What others on the machine did not let the calibration measure well.
     doubts: Vec<String>,
-    /// How far the two cores were from each other, in ns for a cache line there and back: from the least to the most of each course.
+    /// How far the two cores were from each other, in ns for a cache line there and back. It is from the least to the most of each course.
     lines_ns: Vec<[f64; 2]>,
     building: Predicted,
     level2: Predicted,
@@ -71,8 +71,8 @@ pub(crate) struct Prediction {
 struct Predicted {
     #[serde(flatten)]
     comparison: Comparison<Parameters>,
-    /// Whether the median ratio of events per second is within [`PREDICTION_ERROR_MAX`] of 1; none with too few live runs that are known to have
-    /// had the machine for themselves, or too short ones.
+    /// Whether the median ratio of events per second is within [`PREDICTION_ERROR_MAX`] of 1. None with too few live
+    /// runs that are known to have had the machine for themselves, or too short ones.
     within: Option<bool>,
     error_max: f64,
     /// The least part of the processor time that it wanted, of a live run that counts; none where the kernel does not say.

@@ -1,9 +1,9 @@
 //! `weir bench push-pull`: eight sources and eight builders, building by requests and by pushing, from small fragments to
 //! large ones, whose lengths vary by 30 % `[ATM1997 §IV]`.
 //!
-//! Every ROS and every SFI is a process of its own. Each mean is measured in rounds of all kinds of building, each
-//! round beginning with the next kind, so that what else the machine does strikes all of them. The reference of
-//! each is the best of its size, in the same rounds.
+//! Every ROS and every SFI is a process of its own. Each mean is measured in rounds of all kinds of building. Each
+//! round begins with the next kind, so that other work of the machine strikes all of them. The reference of each is the
+//! best of its size, in the same rounds.
 //!
 //! Where data are pushed by number, level 1 tells every ROS of every event. A builder gets as many in a row as it
 //! builds at a time, and none waits for another. In the other kinds the DFM triggers itself.

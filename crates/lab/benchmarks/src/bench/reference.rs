@@ -1,9 +1,9 @@
 //! The bare machine for event building over TCP: what plain system calls do with the same bytes.
 //!
-//! Source processes write their fragment of every event (a header of 16 bytes and the payload) to a loopback
-//! connection, as fast as it takes them. One builder reads the fragments of an event, in the order of the sources,
-//! straight into one contiguous event buffer. It checks every header. There is no protocol, no request, no
-//! accounting: this is an upper bound for a builder that handles fragments one by one.
+//! Source processes write their fragment of every event (a header of 16 bytes, the payload) to a loopback connection,
+//! as fast as it takes them. One builder reads the fragments of an event, in the order of the sources, straight into
+//! one contiguous event buffer. It checks every header. There is no protocol, no request, no accounting: this is an
+//! upper bound for a builder that handles fragments one by one.
 //!
 //! With a `batch` above 1, sources write that many fragments at a time. The builder reads what there is and copies
 //! each fragment to its event once: an upper bound for one that batches.

@@ -187,8 +187,8 @@ fn run(parameters: &Parameters) -> Result<(Figures, Asked), BenchError> {
     Ok((parameters.figures(events, seconds, cpu_seconds), asked))
 }
 
-/// As many requests of as many clients, and the processor time of the server for each; as many as there are accepted events
-/// have large replies.
+/// As many requests of as many clients, and the processor time of the server for each. As many as there are accepted
+/// events have large replies.
 fn bare(parameters: &Parameters) -> Result<(Figures, f64), BenchError> {
     let fragment = RobParams::default().rob_bytes(FRAGMENT_BYTES as usize);
     let bulk = |robs: u32| Bulk::Pages(PageSlice::from(vec![0; fragment * robs as usize]));

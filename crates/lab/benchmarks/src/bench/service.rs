@@ -1,11 +1,10 @@
 //! The bare machine for one read-out system: a loop that answers several clients from memory with plain system calls.
 //!
-//! Each client is a process that keeps a number of requests on the way and writes all that it may send in one call.
-//! The server, this process, looks at one connection after the other. It reads what there is and writes all replies
-//! to it in as few calls as the kernel allows, the fragments of each from pages of their own. There are as many
-//! pages as fragments of the events in hand, each taken in its turn. All are idle by the rule of the system. As in
-//! [`exchange`](super::exchange), a part of the replies is larger, and only the numbers of the messages are
-//! checked.
+//! Each client is a process that keeps a number of requests on the way and writes all that it may send in one call. The
+//! server, this process, looks at one connection after the other. It reads all that is there and writes all replies in
+//! as few calls as the kernel allows. The fragments of each come from pages of their own. There are as many pages as
+//! fragments of the events in hand, each taken in its turn. All are idle by the rule of the system. As in
+//! [`exchange`](super::exchange), a part of the replies is larger, and only the numbers of the messages are checked.
 
 use std::io::{self, IoSlice, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,8 +1,8 @@
 //! `weir bench simulation`: how many inputs of components the simulator takes in a second of processor time.
 //!
-//! The partition is that of `scenarios/eb2007-full.toml`, one second of which makes some seven million inputs. The reference is
-//! the event queue alone, with as many events as inputs: each is taken out and another one put in, with ten thousand in it. How
-//! often an input costs what an event of the queue does depends little on the machine.
+//! The partition is that of `scenarios/eb2007-full.toml`, one second of which makes some seven million inputs. The
+//! reference is the event queue alone, with as many events as inputs. Each is taken out and another one put in, with
+//! ten thousand in it. How often an input costs what an event of the queue does depends little on the machine.
 
 use base::random::Random;
 use configuration::Partition;

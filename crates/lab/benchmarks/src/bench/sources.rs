@@ -132,8 +132,8 @@ fn bare(sources: u32, events_held: u32, fragments: u64) -> Figures {
     Figures { unit: Unit::Fragment, ..Figures::of(1.0, None, seconds, cpu_seconds) }
 }
 
-/// As many fragments in all for all numbers of sources: a run of a given time would have few events of many sources, and
-/// measure how memory is touched first.
+/// As many fragments in all for all numbers of sources. A run of a given time would have few events of many sources,
+/// and measure how memory is touched first.
 fn configuration(sources: u32, events_held: u32, fragments: u64) -> String {
     let event = sources * (FRAGMENT_BYTES + 256);
     format!(

@@ -174,9 +174,9 @@ impl Costs {
         })
     }
 
-    /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, and what
-    /// a message costs apart from each thing in it, until simulations of one process are as fast as it is without a meter: reading
-    /// the clock so often holds a processor up by more than what it takes, and the more, the shorter what is metered.
+    /// The same, with costs made larger or smaller until simulations of one process are as fast as it is without a meter. Those are all
+    /// costs of inputs, those of chains and of building alone by themselves. The cost of a message changes apart from each thing in it.
+    /// Reading the clock so often holds a processor up by more than it takes itself, and the more, the shorter the metered sections.
     pub(super) fn closed(mut self, alone: &[Apart]) -> Self {
         for level2 in [false, true] {
             let of_kind = || alone.iter().filter(move |live| live.partition.l2pu.is_some() == level2);
@@ -255,10 +255,10 @@ impl Costs {
         self
     }
 
-    /// The same for processes, with what their drivers cost, until the simulation is as fast as live runs: how often a process
-    /// has to wait for another one on its core, and what its caches then have lost, is not metered. First all that is paid on
-    /// one core, by runs on one core; then, by runs on two, what is paid more because there are two. Of shared memory and
-    /// datagrams it is what carrying costs that is changed.
+    /// The same for processes, with the costs of their drivers, until the simulation is as fast as live runs. No meter
+    /// shows how often a process has to wait for another one on its core, and what its caches then have lost. First
+    /// come all costs of one core, by runs on one core. Then, by runs on two, those that come on top because there are
+    /// two. Of shared memory and datagrams it is what carrying costs that is changed.
     pub(super) fn closed_apart(mut self, way: Way, part: CoreCount, apart: &[Apart]) -> Self {
         if apart.len() <= part.knobs(way).len() {
             // Any of them could be met.
@@ -445,8 +445,8 @@ fn factors(logarithms: &[f64]) -> Vec<f64> {
     logarithms.iter().map(|logarithm| logarithm.exp()).collect()
 }
 
-/// Where a function of a few variables is least, by steps along each from 0 on, which become smaller: it need be neither smooth
-/// nor known.
+/// Where a function of a few variables is least, by steps along each from 0 on, which become smaller. It need be
+/// neither smooth nor known.
 fn least_near_zero(variables: usize, factor_max: f64, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let mut best = vec![0.0; variables];
     let mut least = of(&best);

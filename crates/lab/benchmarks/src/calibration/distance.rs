@@ -12,8 +12,7 @@ use std::time::Duration;
 use transport::clock;
 use transport::scheduler::{allowed_cpus, pin_to_cpu};
 
-/// How long a cache line takes from the first core that we may use to the second one and back, in ns; 1 where there is but
-/// one.
+/// How long a cache line takes from the first core that we may use to the second and back, in ns; 1 without a second.
 pub(crate) fn line_ns() -> f64 {
     let [one, other, ..] = allowed_cpus()[..] else { return 1.0 };
     let line = Line::default();
@@ -96,8 +95,8 @@ fn lower_quartile(mut blocks: Vec<f64>) -> f64 {
     *blocks.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
-/// Distances of one kind, measured again and again, differ by less than this from their neighbours, those of two kinds by more:
-/// 80 to 140 ns and 390 to 560 ns on a host of virtual machines.
+/// Distances of one kind, measured again and again, differ by less than this from their neighbours, those of two kinds
+/// by more. They were 80 to 140 ns and 390 to 560 ns on a host of virtual machines.
 const ALIKE_MAX: f64 = 1.7;
 const BLOCKS: usize = 40;
 const ROUNDS: u32 = 250;

@@ -29,7 +29,7 @@ impl Terms {
 
 /// The least squares over all samples that were not interrupted; no term is below 0. `None` if there are too few.
 ///
-/// An interrupt of the thread, by another one or by the kernel, makes a sample much longer than the others: a few such
+/// An interrupt of the thread, by another one or by the kernel, makes a sample much longer than the others. A few such
 /// samples would count more than all others together.
 pub(super) fn fit(samples: &[Sample], terms: Terms) -> Option<Fit> {
     let mut cut = Fit { base: f64::from(median(samples)?) * MUCH_LONGER + INTERRUPT_NS, ..Fit::default() };

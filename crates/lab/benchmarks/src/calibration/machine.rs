@@ -94,8 +94,8 @@ struct Exchange {
     cpu_ns: f64,
 }
 
-/// Messages there and back between two threads, on two cores if there are two, which look for them all the time or sleep until
-/// they come.
+/// Messages there and back between two threads, on two cores if there are two. They look for them all the time or sleep
+/// until they come.
 fn exchange(look: bool) -> io::Result<Exchange> {
     thread::scope(|scope| scope.spawn(|| exchange_here(look)).join().expect("one side does not panic"))
 }
@@ -133,7 +133,7 @@ fn exchange_here(look: bool) -> io::Result<Exchange> {
     Ok(Exchange { one_way_ns: lower_quartile(&mut rounds) / 2.0, cpu_ns })
 }
 
-/// A whole message, for which a socket that does not block is asked again and again; how long it took to take it in, in ns.
+/// A whole message, for which a socket that does not block is asked again and again. Returns how long it took to take it in, in ns.
 fn receive(stream: &mut TcpStream, message: &mut [u8]) -> io::Result<u64> {
     let mut filled = 0;
     let mut tries: u64 = 0;

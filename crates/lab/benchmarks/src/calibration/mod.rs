@@ -1,8 +1,8 @@
 //! `weir calibrate`: what inputs and the driver cost on this machine, measured on the live system, for `weir sim`.
 //!
 //! Short runs of several shapes are metered ([`partition::driver::Meter`]): each input of a component, and what its
-//! driver does around it. The cost of each kind is fitted to all of its samples (`fit`): so much for a message, for
-//! each thing in it, and for its bytes. What lives in one process is metered within one; what travels between
+//! driver does around it. The cost of each kind is fitted to all of its samples (`fit`). It is so much for a message,
+//! for each thing in it, and for its bytes. What lives in one process is metered within one; what travels between
 //! processes, on either side of connections.
 //!
 //! All shapes are run in rounds, a little of each. Costs of processes on two cores come from runs whose cores were

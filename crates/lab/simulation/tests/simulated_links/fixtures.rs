@@ -202,13 +202,13 @@ impl Link for SimulatedLink {
         !self.batch.is_empty()
             || self.lost.is_some()
             || !wire.ends[self.here].arrived.is_empty()
-            || wire.queue.next_at().is_some()
+            || !wire.queue.is_empty()
             || (peer.is_closed && wire.protocol == Protocol::Tcp)
     }
 
     fn is_flushable(&self) -> bool {
         let wire = self.wire();
-        wire.queue.next_at().is_some() || wire.has_room(self.here)
+        !wire.queue.is_empty() || wire.has_room(self.here)
     }
 
     fn next_deadline(&self) -> Option<Time> {

@@ -1,6 +1,6 @@
-//! Simulated networks behind the trait of links, under the conformance suite of the transports: order, loss, doubled frames, all
-//! lengths, back-pressure, the death of a peer. The raw network of datagrams delivers doubles, which components tell apart: here it
-//! makes none; and it has no address that a stranger could write to.
+//! Simulated networks behind the trait of links, under the conformance suite of the transports. It tests order, loss,
+//! doubled frames, all lengths, back-pressure, the death of a peer. The raw network of datagrams delivers doubles,
+//! which components tell apart; here it makes none. It has no address that a stranger could write to.
 
 #[macro_use]
 #[expect(unused_macros, reason = "not all of the suite's rules hold for simulated links")]

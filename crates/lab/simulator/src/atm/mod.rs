@@ -23,8 +23,8 @@ pub const fn aal5_cells(len_bytes: u32) -> u32 {
     (len_bytes + AAL5_TRAILER_BYTES).div_ceil(CELL_PAYLOAD_BYTES)
 }
 
-/// Time that a cell takes on an STM-1 link: 53 bytes at 149.76 Mb/s, which is what SDH leaves of 155.52 Mb/s
-/// [ITU-T G.707]; about 150 Mb/s in [ATM1997 §I].
+/// Time that a cell takes on an STM-1 link: 53 bytes at 149.76 Mb/s. SDH leaves so much of 155.52 Mb/s [ITU-T G.707];
+/// it is about 150 Mb/s in [ATM1997 §I].
 pub const SLOT_PS: u64 = 53 * 8 * 1_000_000_000_000 / 149_760_000;
 
 /// Data in a cell.

@@ -6,8 +6,8 @@ use base::random::Random;
 
 use super::{Cell, Fragments, Paths, SLOT_PS, Switch, SwitchConfig, aal5_cells};
 
-/// What to simulate. A source has one request at a time, as the traffic generators of the paper; the destination sends it the
-/// next when it has the answer, and so has a request at every source.
+/// What to simulate. A source has one request at a time, as the traffic generators of the paper. The destination sends
+/// it the next when it has the answer, and so has a request at every source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demonstrator {
     /// Sources, on one switching element with the destination.
@@ -16,8 +16,8 @@ pub struct Demonstrator {
     pub buffer_cells: u16,
     /// Sizes of fragments.
     pub fragments: Fragments,
-    /// What source and destination spend on a packet without a place in an event: each request that is sent or received,
-    /// and each answer that is sent.
+    /// The time that source and destination spend on a packet without a place in an event. Such are each request that
+    /// is sent or received, and each answer that is sent.
     pub packet_overhead_ns: u64,
     /// What the destination spends on an answer and on its place in an event.
     pub receive_overhead_ns: u64,

@@ -9,9 +9,9 @@ use super::{Cell, aal5_cells};
 /// How sources spread their cells in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shaping {
-    /// Rate division [ATM1997 §III, §IV]: the part `allotted` of a link is divided between the N destinations, so that each has
-    /// one slot in N / `allotted`, at a place in the rotation that is drawn when a packet starts. The draw stands for the
-    /// drift of clocks, for which no simulation is long enough.
+    /// Rate division [ATM1997 §III, §IV]: the part `allotted` of a link is divided between the N destinations. Each has
+    /// one slot in N / `allotted`, at a place in the rotation that is drawn when a packet starts. The draw stands for
+    /// the drift of clocks, for which no simulation is long enough.
     Unsynchronised {
         /// Part of the link's slots.
         allotted: f64,
@@ -94,8 +94,8 @@ impl RateDivision {
     /// Sources at the ports of a switch.
     ///
     /// # Panics
-    /// Without ports, if not all or more than all of a link is divided into more than 65,534 slots, or if saturated sources
-    /// have no shaping.
+    /// Without ports, or if saturated sources have no shaping. If none or more than all of a link is divided, or into
+    /// more than 65,534 slots.
     pub fn new(ports: u16, demand: Demand, fragments: Fragments, shaping: Shaping, seed: u64) -> Self {
         assert!(ports > 0, "there are sources");
         let allotted = match shaping {

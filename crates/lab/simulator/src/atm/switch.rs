@@ -229,8 +229,8 @@ impl Switch {
         cell
     }
 
-    /// The output of an element of this stage that a cell takes: the last stage looks at the low digit of its destination,
-    /// the one before at the high digit, a first of three at none.
+    /// The output of an element of this stage that a cell takes. The last stage looks at the low digit of its
+    /// destination, the one before at the high digit, a first of three at none.
     fn output(&mut self, stage: usize, destination: u16) -> usize {
         let mask = self.config.element_ports - 1;
         usize::from(match self.stages - stage {

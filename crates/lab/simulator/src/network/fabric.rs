@@ -44,8 +44,8 @@ pub struct Counters {
 pub struct Faults {
     /// Probability that a frame is lost, or so damaged that its check sequence tells, which is the same.
     pub loss: f64,
-    /// Probability that a frame is damaged where its check sequence does not tell, as in the memory of a switch: the checksum of TCP
-    /// or of the datagram does.
+    /// Probability that a frame is damaged where its check sequence does not tell, as in the memory of a switch. The
+    /// checksum of TCP or of the datagram does.
     pub damage: f64,
     /// Probability that a frame that is not lost comes twice, the second time right behind the first.
     pub duplication: f64,

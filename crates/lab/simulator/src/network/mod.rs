@@ -1,8 +1,8 @@
 //! Messages over simulated Ethernet: hosts, switches, UDP, TCP and multicast.
 //!
-//! A [`Network`] owns no events. Its steps go into the queue of the world that uses it, as a variant of the world's
-//! own type of event, and come back through [`Network::step`]. Every message has exactly one last [`Outcome`] for
-//! each receiver; then what its tag stands for can be freed. Others come before it only where links double frames.
+//! A [`Network`] owns no events. Its steps go into the queue of the world that uses it, as a variant of the world's own
+//! type of event. They come back through [`Network::step`]. Every message has exactly one last [`Outcome`] for each
+//! receiver; then what its tag stands for can be freed. Others come before it only where links double frames.
 //!
 //! ```
 //! use simulator::engine::Queue;

@@ -64,8 +64,8 @@ pub struct Buffer {
     pub cell_bytes: u32,
 }
 
-/// One or more parallel cables between two switches. All frames from one port to another take the same cable, chosen by a
-/// hash of the two, as link aggregation does to keep their order [IEEE 802.1AX].
+/// One or more parallel cables between two switches. All frames from one port to another take the same cable. A hash of
+/// the two chooses it, as link aggregation does to keep their order [IEEE 802.1AX].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trunk {
     /// One end.

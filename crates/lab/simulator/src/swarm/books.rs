@@ -34,8 +34,8 @@ pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failu
         failures.push(format!("the filter rejects {filtered}, fails for {failed}, accepts {passed}: {account:?}"));
     }
     let incomplete = seen.recorded().filter(|recorded| !recorded.complete).count() as u64;
-    // What was rejected is in no file. Of what is built again a recorder does not know whether the first copy lacks data, if it has
-    // returned, or has forgotten an event that was cleared.
+    // What was rejected is in no file. A recorder may have returned, or have forgotten a cleared event. Of an event
+    // built again it then does not know whether the first copy lacks data.
     let is_forgotten = plan.crashed_roles().contains(&Role::Sfo) || plan.loses_ledgers();
     let again = if is_forgotten { account.duplicates } else { 0 };
     let (least, most) = (incomplete.saturating_sub(again), incomplete + filtered + again);

@@ -48,8 +48,8 @@ impl Check<'_> {
         failures
     }
 
-    /// The DFM knows what has become of every event, or that nobody will say: what others keep for the events above an unknown one
-    /// would grow to the end of the run.
+    /// The DFM knows what has become of every event, or that nobody will say. Otherwise others keep data for all events
+    /// above an unknown one, to the end of the run.
     fn every_fate_is_known(&self, failures: &mut Failures) {
         let ending = &self.outcomes.ending;
         for report in ending.reports.values().filter(|report| report.role == Role::Dfm) {
@@ -168,9 +168,9 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the events that the account knows are the first that were issued: not if who triggered is gone, and what it had said last
-    /// reached some of the others only, or died with them. Where applications join, run control may tell of a death before all has come
-    /// that was said before.
+    /// Whether the events that the account knows are the first that were issued. They are not if the triggering
+    /// application is gone and its last words reached some of the others only, or died with them. Where applications
+    /// join, run control may tell of a death before all has come that was said before.
     fn knows_the_first(&self) -> bool {
         let crashed = self.plan.crashed_roles();
         let is_cut_off = self.plan.joins.is_some() && crashed.contains(&Role::Level1);
@@ -394,7 +394,8 @@ impl Check<'_> {
     }
 }
 
-/// Without progress a stage is given up, has as long to do that, and so has every stage to say that it has, and the end its report.
+/// Without progress a stage is given up, and has as long to do that. Every stage has as long to say that it has, and
+/// the end for its report.
 const TIMEOUTS_OF_FORCED_END: u32 = 5;
 
 /// What was issued, and neither rejected nor recorded.

@@ -35,7 +35,8 @@ impl Plan {
         }
     }
 
-    /// Several applications die about the same time, or one again while it learns what it had, at any time of the run and of its end.
+    /// Several applications die about the same time, or one again while it learns what it had. That is at any time of
+    /// the run and of its end.
     pub(super) fn draw_crashes(&mut self, r: &mut Random) {
         let apps = self.applications();
         let candidates: Vec<NodeId> = apps.iter().filter(|app| app.role != Role::Level1).map(|app| app.node).collect();
@@ -92,8 +93,8 @@ impl Plan {
         self.faults.push((at, fault));
     }
 
-    /// Whether read-out systems have the data of every event until they are asked for: nothing is lost or late on the way, there is room
-    /// for all of it, and no read-out system dies.
+    /// Whether read-out systems have the data of every event until they are asked for. Nothing is lost or late on the
+    /// way, there is room for all of it, and no read-out system dies.
     pub(super) fn keeps_data(&self) -> bool {
         let sources: Vec<NodeId> =
             [Role::Ros, Role::Trg, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
@@ -141,9 +142,9 @@ impl Plan {
         self.crashes().into_iter().filter_map(role_of).collect()
     }
 
-    /// Whether no accepted event may be lost, though applications die: read-out systems keep an event until it is recorded, and what
-    /// died returns, or there is another that does its work. A DFM and a supervisor may not both die: what the one had taken from
-    /// the other is lost if it has not been assigned. With the pROS go results, never events.
+    /// Whether no accepted event may be lost, though applications die. Read-out systems keep an event until it is
+    /// recorded, and a dead application returns, or another does its work. A DFM and a supervisor may not both die: what
+    /// the one had taken from the other is lost if it has not been assigned. With the pROS go results, never events.
     pub fn keeps_all(&self) -> bool {
         let (crashes, roles) = (self.crashes(), self.crashed_roles());
         let dies = |role| roles.contains(&role);

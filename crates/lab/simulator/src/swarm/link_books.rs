@@ -99,8 +99,8 @@ impl Books<'_> {
         }
     }
 
-    /// Whom level 1 meets when it has begun it does not tell which events there were before, but the last of them: all up to
-    /// that are taken for issued. They meet when both are there, and later over a slow connection.
+    /// Level 1 tells a peer that it meets after it has begun only the last of the events before. All up to that are
+    /// taken for issued. They meet when both are there, and later over a slow connection.
     fn may_meet_late(&self) -> bool {
         let level1 = self.plan.of(Role::Level1);
         self.plan.late.iter().any(|(late, _)| *late == self.ros || level1.contains(late))

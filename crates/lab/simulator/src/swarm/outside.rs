@@ -103,8 +103,8 @@ impl Surroundings {
         self.check_result(built, result);
     }
 
-    /// The same where sources push: what is there under a number is what its source sent under that, and what is not is flagged,
-    /// unless an event is complete without it.
+    /// The same where sources push. The data under a number are those that its source sent under it. Missing ones are
+    /// flagged, unless an event is complete without them.
     fn check_pushed(&self, built: &BuiltEvent) {
         let (mut here, mut result) = (BTreeSet::new(), 0);
         for slice in built.bulk.slices() {

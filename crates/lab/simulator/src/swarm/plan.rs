@@ -159,8 +159,8 @@ pub struct Plan {
     pub planted: Option<Planted>,
     /// Numbers with a key of their own in configurations.
     pub fine: Fine,
-    /// Whether a user may write its configuration, and all numbers follow from that as in live runs; else the plan says what no
-    /// configuration can: more scarcity, and triggers in another rhythm.
+    /// Whether a user may write its configuration, and all numbers follow from that as in live runs. Otherwise the plan
+    /// says what no configuration can: more scarcity, and triggers in another rhythm.
     pub is_lawful: bool,
 }
 
@@ -343,14 +343,14 @@ impl Plan {
         Self::draw(seed, Random::new(seed ^ 0x6c65_7665).below(u64::from(LEVELS)) as u32)
     }
 
-    /// Everything drawn from the seed; `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced ends, 4 one
-    /// crash that loses nothing, 5 several crashes that have to do with one another.
+    /// Everything drawn from the seed. `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced
+    /// ends, 4 one crash that loses nothing, 5 several related crashes.
     pub fn draw(seed: u64, level: u32) -> Self {
         Self::draw_in(EDITION, seed, level)
     }
 
-    /// The same in an edition of the draws, up to [`EDITION`]: each draws more than the one before, and a test that names a seed
-    /// keeps its plan by naming the edition, too.
+    /// The same in an edition of the draws, up to [`EDITION`]. Each draws more than the one before, and a test that
+    /// names a seed keeps its plan by naming the edition, too.
     pub fn draw_in(edition: u32, seed: u64, level: u32) -> Self {
         let mut plan = Self::draw_first(edition, seed, level);
         plan.draw_more(edition, level);
@@ -682,8 +682,8 @@ impl Plan {
         Duration::from_millis(1) + if self.slow_channels > 0.0 { self.links.delay_max } else { Duration::ZERO }
     }
 
-    /// From this time of the run on nothing goes wrong any more, if there is such a time and what is in hand then does not take longer
-    /// than a stop that makes no progress.
+    /// From this time of the run on nothing goes wrong any more. `None` if there is no such time, or if the events in
+    /// hand then take longer than a stop that makes no progress.
     pub(super) fn quiet_after(&self) -> Option<Duration> {
         let costs =
             self.processing_cost + self.steering_cost + self.heavy_until.map_or(Duration::ZERO, |(_, cost)| cost);
@@ -709,8 +709,8 @@ impl Plan {
         network.map(|network| network.max(faults).max(late) + sources)
     }
 
-    /// How long what is in hand may take to drain, or what is still to be triggered to come, once nothing goes wrong any more: over slow
-    /// connections builders wait for each event, from its assignment to its data, and now and then ask again.
+    /// How long events in hand may take to drain, or those still to be triggered to come, once nothing goes wrong any more.
+    /// Over slow connections builders wait for each event, from its assignment to its data, and now and then ask again.
     pub(super) fn patience(&self) -> Duration {
         let patience = self.stop_timeout + self.waits_for_sources();
         if self.slow_channels == 0.0 {
@@ -746,8 +746,8 @@ impl Plan {
         undisturbed && is_near && self.sources_are_good()
     }
 
-    /// Whether requests wait for data as long as a page may have to be waited for: with more events under way than pages that is longer,
-    /// and so it is where clears are slow. A link that is off waits for decisions, too.
+    /// Whether requests wait for data as long as a page may have to be waited for. With more events under way than
+    /// pages that is longer, and so it is where clears are slow. A link that is off waits for decisions, too.
     pub(super) fn waits_for_pages(&self) -> bool {
         let Fine { clear_age, decision_age, readout_timeout, retries, .. } = self.fine;
         let age = if self.sending.is_some() { clear_age + decision_age } else { clear_age };

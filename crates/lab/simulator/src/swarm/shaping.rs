@@ -10,9 +10,9 @@ use super::Failures;
 use super::plan::{Plan, Push};
 use crate::world::{Outcomes, Pushed};
 
-/// In any interval a source sends no more to a builder than its rate allows, a burst, what it was owed while it was called late,
-/// and what goes with the last event that still found credit. A bucket that is filled as late and emptied as early as the
-/// passes of the source allow overflows only if that does not hold.
+/// In any interval a source sends no more to a builder than its rate allows and a burst. On top come bytes that it was
+/// owed while it was called late, and the last event that still found credit. A bucket that is filled as late and
+/// emptied as early as the passes of the source allow overflows only if that does not hold.
 pub(super) fn too_fast(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
     let Some(Push { bytes_per_s: Some(rate), burst_bytes, group, .. }) = plan.push else { return };
     let takes_ns = |bytes: u64| bytes * 1_000_000_000 / rate;
@@ -31,7 +31,7 @@ pub(super) fn too_fast(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures
     }
 }
 
-/// A source has no more on the way to a builder than its window, and what goes with the last event that still found room in it.
+/// A source has no more on the way to a builder than its window and the last event that still found room in it.
 pub(super) fn too_much(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
     let Some(Push { window_bytes, group, .. }) = plan.push else { return };
     let most = window_bytes.saturating_add(group as u64 * outcomes.pushed.iter().map(cost).max().unwrap_or(0));

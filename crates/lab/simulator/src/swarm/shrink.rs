@@ -27,8 +27,8 @@ impl Plan {
     }
 }
 
-/// The smallest plan found that `fails` like the given one: faults and features are dropped, and applications and events
-/// made fewer, one after the other, until nothing can be dropped any more or enough has been tried.
+/// The smallest plan found that `fails` like the given one. Faults and features are dropped, and applications and
+/// events made fewer, one after the other. That ends when nothing can be dropped any more or enough has been tried.
 fn shrink(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut smallest = plan.clone();
     let (mut tries, mut place) = (0, 0);

@@ -226,9 +226,9 @@ impl Drivers {
         self.hosts[host].free.contains(&core)
     }
 
-    /// How long processes of a core look for work in vain before one that has some, and was taken out of those that wait, has
-    /// its turn: they let each other run one after the other. In the mean that takes half a round where nobody else has work,
-    /// and less where several wait.
+    /// How long processes of a core look for work in vain before one that has some has its turn, taken out of those
+    /// that wait. They let each other run one after the other. In the mean that takes half a round where nobody else
+    /// has work, and less where several wait.
     fn looks_in_vain(&self, process: usize, core: u32) -> Duration {
         let this = &self.processes[process];
         let is_here = |other: &&Process| other.host == this.host && other.core == core;
@@ -651,8 +651,8 @@ fn of_bytes(each_kib: Duration, bytes: u64) -> Duration {
     Duration::from_nanos((each_kib.as_nanos() as u64).saturating_mul(bytes) / 1024)
 }
 
-/// The kernel hands a long write over in segments of up to 64 KiB, which a reply of the longest group nearly fills: the receiver
-/// copies one while the sender copies the next.
+/// The kernel hands a long write over in segments of up to 64 KiB, which a reply of the longest group nearly fills. The
+/// receiver copies one while the sender copies the next.
 const SEGMENT_BYTES: u64 = 60 << 10;
 /// As live: bounds of a pass within a process.
 const LOCAL_MESSAGES_PER_PASS: usize = 4096;

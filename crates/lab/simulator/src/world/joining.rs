@@ -1,7 +1,7 @@
 //! Applications join, die and return by the protocol of live runs, over connections with faults of their own.
 //!
-//! Only what is said about joining travels over these connections, and the orders of run control; the messages of components go as
-//! the world's wire carries them. Both keep one order from an application to another.
+//! Only messages about joining and the orders of run control travel over these connections. The messages of components
+//! go as the world's wire carries them. Both keep one order from an application to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -695,8 +695,8 @@ impl Slot {
         }
     }
 
-    /// What the component takes for the time in this call, with a note of how late that is: a deadline may also pass before a
-    /// pass ends.
+    /// What the component takes for the time in this call, with a note of how late that is. A deadline may also pass
+    /// before a pass ends.
     fn reads_clock(&mut self, now: Time) -> Time {
         let reading = self.clock.at(now);
         self.late = self.late.max(self.asked.map_or(Duration::ZERO, |asked| reading.since(asked)));

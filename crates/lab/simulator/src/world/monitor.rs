@@ -41,7 +41,7 @@ pub(super) struct Monitor {
     fates: BTreeMap<EventId, (NodeId, NodeId)>,
     /// Events that a DFM that lives took for lost with their builder: its next life may find them.
     lost_built: BTreeMap<EventId, NodeId>,
-    /// What may be on its way, and what is: by the life that has sent it, the life that is to take it, and the credit.
+    /// What may be on its way, and what is. The key is the life that has sent it, the life that is to take it, and the credit.
     bounds: Option<(Bounds, Arc<[Role]>)>,
     on_the_way: BTreeMap<(Life, Life, Credit), usize>,
     /// What must never be.
@@ -214,8 +214,8 @@ impl Monitor {
         }
     }
 
-    /// What a source sends that nobody asked it for: when the pass began in which that was decided, now, and how late the
-    /// source was at the worst.
+    /// What a source sends that nobody asked it for. It has the begin of the pass that decided it, now, and how late
+    /// the source was at the worst.
     pub(super) fn pushed(
         &mut self,
         (earliest, at, late): (Time, Time, Duration),

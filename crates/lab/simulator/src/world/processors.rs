@@ -9,7 +9,7 @@ use super::hosts::Hosts;
 /// Processes, each with one thread for all of its components, on hosts with cores.
 ///
 /// A process takes its inputs in the order of their arrival. Where a host has fewer cores than processes, an input also
-/// waits for a core; it is given the one that is free first when it arrives.
+/// waits for a core. It is given the one that is free first when it arrives.
 pub(super) struct Processors {
     /// The process of each application.
     of: Vec<usize>,

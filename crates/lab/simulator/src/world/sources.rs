@@ -450,7 +450,7 @@ impl World {
         self.take_from(place);
     }
 
-    /// What waits on a link is taken in order: no fragments from one that is off, and of the others no more than there is room for.
+    /// Takes fragments that wait on a link in order: none from a link that is off, and of others no more than find room.
     fn take_from(&mut self, place: usize) {
         let room = self.sources.room;
         let line = &mut self.sources.lines[place];

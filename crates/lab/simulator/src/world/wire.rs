@@ -18,8 +18,8 @@ pub enum Wire {
         slow: f64,
         /// What carries data for building to each event builder; without it there is no bound.
         port: Option<Port>,
-        /// Of messages that may be lost, the types that have a connection of their own for each pair, which keeps order in itself only
-        /// and loses nothing; all others go by themselves.
+        /// Of messages that may be lost, the types that have a connection of their own for each pair. It keeps order in
+        /// itself only and loses nothing; all others go by themselves.
         connected: TypeSet,
     },
     /// A simulated network.

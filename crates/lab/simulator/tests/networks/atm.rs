@@ -31,8 +31,8 @@ fn random_traffic(load: f64, one_output: bool, slots: u64) -> Tail {
     tail.remove(0)
 }
 
-/// The probability of more than n cells in a queue that gets binomial arrivals and sends one cell a slot, after arrivals:
-/// the fixed point of its Markov chain.
+/// The probability of more than n cells in a queue that gets binomial arrivals and sends one cell a slot, after
+/// arrivals. It is the fixed point of its Markov chain.
 fn markov_tail(load: f64, up_to: usize) -> Vec<f64> {
     let part = load / 16.0;
     let mut arrivals = vec![1.0];

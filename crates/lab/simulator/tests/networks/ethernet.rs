@@ -75,7 +75,7 @@ fn datagrams_fill_gigabit_ethernet_to_its_theoretical_rate() {
     let mut bench = Bench::new(&topology);
     (0..100).for_each(|tag| bench.send(Protocol::Udp, 0, 1, 147_200, tag));
     bench.drain();
-    let bytes_per_s = 100.0 * 147_200.0 / bench.queue.now().as_s();
+    let bytes_per_s = 100.0 * 147_200.0 / (bench.queue.now().as_ps() as f64 * 1e-12);
     // A frame of 1538 bytes on the wire carries 1472.
     let theory = 125e6 * 1472.0 / 1538.0;
     assert!((bytes_per_s / theory - 1.0).abs() < 2e-3, "{bytes_per_s} of {theory}");
@@ -86,7 +86,7 @@ fn tcp_fills_gigabit_ethernet_to_its_theoretical_rate() {
     let mut bench = Bench::new(&Topology::star(2));
     (0..1000).for_each(|tag| bench.send(Protocol::Tcp, 0, 1, 144_800, tag));
     bench.run(1000);
-    let bytes_per_s = 1000.0 * 144_800.0 / bench.queue.now().as_s();
+    let bytes_per_s = 1000.0 * 144_800.0 / (bench.queue.now().as_ps() as f64 * 1e-12);
     let theory = 125e6 * 1448.0 / 1538.0;
     assert!((0.99..1.0).contains(&(bytes_per_s / theory)), "{bytes_per_s} of {theory}");
     let counters = bench.network.counters();

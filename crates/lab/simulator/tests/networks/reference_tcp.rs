@@ -66,7 +66,7 @@ impl Case {
                 to_come -= 1;
             }
         }
-        (queue.now().as_s(), network.counters().dropped_buffer)
+        (queue.now().as_ps() as f64 * 1e-12, network.counters().dropped_buffer)
     }
 
     /// The same by smoltcp; connections are open at the start.
@@ -302,8 +302,8 @@ fn without_losses_the_model_takes_as_long_as_a_real_tcp() {
     }
 }
 
-/// The window of smoltcp grows by a segment with each acknowledgement, that of the model by what is acknowledged
-/// [RFC 3465], as in Linux: over long ways it is open sooner.
+/// The window of smoltcp grows by a segment with each acknowledgement, that of the model by the acknowledged bytes [RFC
+/// 3465], as in Linux. Over long ways it is open sooner.
 #[test]
 fn over_a_long_way_both_are_limited_by_the_window() {
     assert!((0.85..1.0).contains(&ratio(Case { delay_ns: 2_500_000, ..QUIET })));
@@ -318,7 +318,7 @@ fn a_lost_segment_costs_a_round_trip_and_no_time_out() {
     }
 }
 
-/// Both lose a comparable number of segments; then smoltcp waits for a time-out where the model, with the partial
+/// Both lose a comparable number of segments. Then smoltcp waits for a time-out where the model, with the partial
 /// acknowledgements of NewReno, may get through without.
 #[test]
 fn incast_overflows_the_same_buffers() {

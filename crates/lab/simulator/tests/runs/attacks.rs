@@ -80,8 +80,8 @@ fn nodes(plan: &Plan, role: Role) -> Vec<NodeId> {
     plan.applications().into_iter().filter(|app| app.role == role).map(|app| app.node).collect()
 }
 
-/// Each message that the gate of a component lets through has an arm there, whatever it says: a frame of each kind, with wild numbers, in
-/// the name of each who may say it.
+/// Each message that the gate of a component lets through has an arm there, whatever it says. A frame of each kind
+/// comes, with wild numbers, in the name of each who may say it.
 #[test]
 fn no_message_that_passes_the_gate_ends_a_component() {
     let plan = Plan { input: InputKind::Level2, ..Plan::plain(40) };
@@ -105,7 +105,7 @@ fn no_message_that_passes_the_gate_ends_a_component() {
     assert!(tried > 100 && ended.is_empty(), "of {tried} messages these ended a component: {ended:#?}");
 }
 
-/// The model of what is outside has no such event: its links number fragments by what level 1 says, and its filters count those in it.
+/// The model of the outside has no such event. Its links number fragments by the words of level 1, and its filters count those in it.
 fn is_for_the_model(message: &Message, to: Role) -> bool {
     match message {
         Message::L1Accept { .. } => to == Role::Ros,

@@ -70,8 +70,8 @@ fn time_outs_force_no_more_than_their_limit_and_end_with_their_cause() {
     has_recovered(&slow, latency(&quiet, Duration::ZERO..RUN));
 }
 
-/// What lacks data loads building as what is forced does, and does not count as forced: neither does it feed itself, nor hold back
-/// level 1, which would end the triggers of a run that has lost data.
+/// Events that lack data load building as forced ones do, and do not count as forced. They do not feed themselves, nor
+/// hold back level 1, which would end the triggers of a run that has lost data.
 #[test]
 fn accepts_without_all_data_end_with_their_cause_and_hold_back_nobody() {
     let (forced_limit, request_timeout) = (0.01, Duration::from_millis(1));
@@ -89,7 +89,7 @@ fn accepts_without_all_data_end_with_their_cause_and_hold_back_nobody() {
     assert!(after < usual.mul_f64(1.1), "{after:?} after the losses, {usual:?} without");
 }
 
-/// A third of what level 2 decides is offered; at times level 1 is called every 10 ms only, when offers for most of a window are due.
+/// Offers are a third of what level 2 decides. At times level 1 is called every 10 ms only, when offers for most of a window are due.
 #[test]
 fn the_lateness_of_level_1_is_no_dead_time() {
     let interval = Duration::from_micros(400);
@@ -110,7 +110,7 @@ fn level1(outcomes: &Outcomes) -> Level1Counters {
     Level1Counters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Level1))
 }
 
-/// Each offer is an event or falls into dead time, and of those that come in the overload level 2 gets no more than it decides.
+/// Each offer is an event or falls into dead time. Of those that come in the overload level 2 gets no more than it decides.
 fn has_vetoed_what_level_2_does_not_decide(outcomes: &Outcomes, level1: Level1Counters) {
     assert_eq!((level1.offered, level1.vetoed), (level1.issued + level1.vetoed, level1.vetoed_busy), "{level1:?}");
     let end = outcomes.began + OVERLOAD;

@@ -64,7 +64,8 @@ fn a_dfm_that_dies_at_any_time_and_returns_loses_nothing() {
     }
 }
 
-/// What was built again lacked data that the first copy had, or had what that lacked: the account told of the copy that was not recorded.
+/// An event built again lacked data that the first copy had, or the other way round. The account told of the copy that
+/// was not recorded.
 #[test]
 fn the_account_tells_whether_the_copy_that_is_recorded_has_all_its_data() {
     let mut built_again = 0;
@@ -176,8 +177,8 @@ fn building_keeps_its_pace_while_the_pros_is_away() {
     assert_eq!(SfiCounters::total(reports.filter(|report| report.role == Role::Sfi)).reasks, 0);
 }
 
-/// With a builder that has cleared what it had built only that is lost which nobody else has: what it was told and had no time
-/// to tell is known to the filter.
+/// A builder that has cleared its built events takes only that with it which nobody else has. The filter knows what the
+/// builder was told and had no time to tell.
 #[test]
 fn what_counts_as_lost_with_a_builder_is_not_in_the_files() {
     let mut lost = 0;
@@ -191,8 +192,8 @@ fn what_counts_as_lost_with_a_builder_is_not_in_the_files() {
     assert!(lost > 0, "a builder dies with events that nobody else has");
 }
 
-/// What a builder had told a DFM that died as well was built again without its data, and what the filter had rejected counted as not
-/// built. So was what a filter daemon had told that DFM in place of the builder.
+/// Events that a builder had told a DFM that died as well were built again without their data. Those that the filter
+/// had rejected counted as not built. So was what a filter daemon had told that DFM in place of the builder.
 #[test]
 fn the_account_is_true_when_a_dfm_and_a_builder_both_die_and_return() {
     for input in [InputKind::Level2, InputKind::Level1] {
@@ -260,8 +261,8 @@ fn a_filter_daemon_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_triggers_
     assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other filters: {:#?}", outcomes.account);
 }
 
-/// One builder was late with an event that another had built, ended it while the DFM was away, and was heard first by the next
-/// DFM: both were granted it. So they were where the other had been told that the event was finished for all, and was heard last.
+/// One builder was late with an event that another had built, and ended it while the DFM was away. The next DFM heard it first, and
+/// granted the event to both. So they were where the other had been told that the event was finished for all, and was heard last.
 #[test]
 fn an_event_that_one_builder_was_granted_is_not_granted_to_another_by_a_dfm_that_returns() {
     let trickle = |bytes_per_s| Push {
@@ -304,8 +305,8 @@ fn an_event_that_one_builder_was_granted_is_not_granted_to_another_by_a_dfm_that
     }
 }
 
-/// The next DFM went on without a builder that was out of reach, and gave it an event that it had, under the number of the
-/// attempt that it had: the end of the old attempt was taken for that of the new one, and the event was never served.
+/// The next DFM went on without a builder that was out of reach. It then gave it an event that it had, under the number of
+/// the attempt that it had. The DFM took the end of the old attempt for that of the new one, and the event was never served.
 #[test]
 fn a_builder_that_was_out_of_reach_tells_what_it_holds_before_it_is_given_more() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {

@@ -41,8 +41,8 @@ fn events_assigned_twice_by_a_dead_dfm_count_once() {
     holds(50_006_488, 3);
 }
 
-/// An event that an SFI held was taken over and finished by a DFM that had returned, before a slow connection brought level 1's
-/// word of it: it was built again.
+/// A DFM that had returned took over and finished an event that an SFI held, before a slow connection brought level 1's
+/// word of it. It was built again.
 #[test]
 fn a_source_that_is_heard_late_brings_no_event_twice() {
     let plan = Plan {
@@ -82,8 +82,8 @@ fn a_full_builder_gets_no_event_from_a_dfm_that_returns() {
     passes(&plan);
 }
 
-/// While the DFM was away, the EFD had nobody to tell the fate of an event whose SFI had died; and a DFM that triggers itself
-/// used again the numbers of events that a dead SFI had built.
+/// While the DFM was away, the EFD had nobody to tell the fate of an event whose SFI had died. And a DFM that triggers
+/// itself used again the numbers of events that a dead SFI had built.
 #[test]
 fn numbers_of_events_are_not_used_twice_by_a_dfm_that_returns() {
     for seed in [2847, 9178] {
@@ -117,15 +117,15 @@ fn the_account_knows_events_whose_supervisor_and_dfm_have_returned() {
     }
 }
 
-/// A recorder that had closed its files left a filter daemon without an answer, to which deaths and a split of the network had brought
-/// an event late: the DFM waited for its fate until run control gave it up.
+/// A recorder that had closed its files left a filter daemon without an answer. Deaths and a split of the network had
+/// brought the daemon an event late. The DFM waited for its fate until run control gave it up.
 #[test]
 fn a_recorder_that_has_closed_refuses_what_comes_late() {
     holds(710_006_233, 5);
     holds(710_007_596, 5);
 }
 
-/// Nobody was left to say how many events there had been, where the DFM had died for good and a builder as well: the files held more.
+/// Nobody was left to say how many events there had been, where the DFM had died for good and a builder as well. The files held more.
 #[test]
 fn the_files_tell_what_was_built_by_those_that_died() {
     holds(710_000_078, 5);
@@ -138,8 +138,8 @@ fn what_was_lost_for_a_former_life_of_the_dfm_may_be_found() {
     holds(710_046_132, 5);
 }
 
-/// The DFM and the builder died when the run had been drained: the next DFM was told again of what had been built, and the run ended
-/// while it was busy with that.
+/// The DFM and the builder died when the run had been drained. The next DFM was told again of the built events, and the
+/// run ended while it was busy with that.
 #[test]
 fn a_dfm_that_is_told_again_at_the_end_may_be_busy() {
     holds(841_022_570, 5);
@@ -151,29 +151,29 @@ fn a_dfm_that_returns_at_the_end_waits_for_what_it_gives_to_builders_that_had_fi
     holds_in(7, 890_003_130, 5);
 }
 
-/// A DFM that triggers itself had given up an event that only it and a builder that died had seen: its next life was told of the loss,
-/// and not that it had triggered the event.
+/// A DFM that triggers itself had given up an event that only it and a builder that died had seen. Its next life was
+/// told of the loss, and not that it had triggered the event.
 #[test]
 fn an_event_that_was_given_up_was_triggered() {
     holds_in(7, 890_009_558, 5);
 }
 
-/// A supervisor and a DFM died: what level 2 had accepted on a part of its data the next supervisor had decided anew, on all of them, and
-/// rejected what was being built.
+/// A supervisor and a DFM died. The next supervisor decided anew, on all data, events that level 2 had accepted on a
+/// part of them. It rejected some that were being built.
 #[test]
 fn what_a_returned_dfm_knows_to_be_accepted_is_not_decided_again() {
     holds_in(7, 890_015_610, 5);
 }
 
-/// A clear group that overtook another had that asked for: repeated, it brought a bound above an event whose own clear was still on its
-/// way, and a read-out system without room let the event go at once.
+/// A clear group that overtook another had that asked for. Repeated, it brought a bound above an event whose own clear
+/// was still on its way. A read-out system without room let the event go at once.
 #[test]
 fn a_repeated_clear_group_may_overtake_the_clear_of_an_event_below_its_bound() {
     holds_in(7, 910_014_755, 0);
 }
 
-/// The pROS was full of results that a returned supervisor had decided anew, and all workers waited for room in it with later events of
-/// the former life: nothing moved any more.
+/// The pROS was full of results that a returned supervisor had decided anew. All workers waited for room in it with
+/// later events of the former life: nothing moved any more.
 #[test]
 fn workers_do_not_wait_for_a_pros_with_what_a_lost_supervisor_had_given_them() {
     holds(900_003_792, 4);
@@ -187,7 +187,7 @@ fn passes(plan: &Plan) {
     assert_eq!(plan.verdict(), None, "{plan:#?}");
 }
 
-/// A DFM that returned answered a supervisor that had returned meanwhile with what was meant for its former life: the DFM took
+/// A DFM that returned answered a supervisor that had returned meanwhile with words for its former life. The DFM took
 /// its decisions twice and cleared twice.
 #[test]
 fn a_dfm_that_catches_up_does_not_answer_former_lives() {
@@ -203,14 +203,14 @@ fn a_result_that_is_lost_with_the_pros_is_flagged() {
     holds_in(5, 5_000_017, 2);
 }
 
-/// A slow DFM heard that a supervisor wanted its first groups forgotten before it had told it of those of its former life, which have the
-/// same numbers: it forgot these, and the supervisor decided their events again.
+/// A slow DFM heard that a supervisor wanted its first groups forgotten before it had told it of those of its former
+/// life. As those have the same numbers, it forgot them, and the supervisor decided their events again.
 #[test]
 fn groups_of_a_new_life_of_a_supervisor_are_not_taken_for_those_of_its_former_life() {
     holds_in(5, 10_011_746, 2);
 }
 
-/// Of a builder that died again and again a filter daemon had more in hand than of two lives, as the disk behind it was full.
+/// A filter daemon had more in hand of a builder that died often than of two lives, as the disk behind it was full.
 #[test]
 fn a_filter_daemon_may_have_events_of_several_lives_of_a_builder() {
     holds_in(5, 10_030_483, 5);
@@ -222,8 +222,8 @@ fn a_builder_far_away_may_not_know_at_the_end_what_was_revoked() {
     holds_in(5, 20_021_054, 1);
 }
 
-/// A DFM died with rejections that it had taken and not cleared: results of events that level 2 had accepted and an override rejected
-/// filled the pROS, in which a worker waited for room with an older event that was not to be forced.
+/// A DFM died with rejections that it had taken and not cleared. Results of events that level 2 had accepted and an
+/// override rejected filled the pROS. A worker waited for room in it with an older event that was not to be forced.
 #[test]
 fn events_that_an_override_rejects_leave_no_result_in_the_pros() {
     holds_in(5, 20_021_377, 4);
@@ -235,8 +235,8 @@ fn a_slow_plan_is_no_stall() {
     holds_in(6, 7_705_007_780, 5);
 }
 
-/// A builder and a DFM that triggers itself died together: a filter daemon told the next life of an event that only they knew, and the
-/// DFM triggered it a second time.
+/// A builder and a DFM that triggers itself died together. A filter daemon told the next life of an event that only
+/// they knew, and the DFM triggered it a second time.
 #[test]
 fn an_event_that_a_filter_daemon_tells_of_is_not_triggered_again() {
     holds_in(7, 202_822, 5);
@@ -248,8 +248,8 @@ fn what_is_cleared_is_counted_before_anybody_is_told() {
     holds_in(7, 100_582, 4);
 }
 
-/// The builder that died had the newest bound, with which filter daemons forgot what they had told it: the DFM that died as well had its
-/// events built again, from data that were cleared.
+/// The builder that died had the newest bound, with which filter daemons forgot what they had told it. The DFM that
+/// died as well had its events built again, from data that were cleared.
 #[test]
 fn a_filter_daemon_forgets_what_the_dfm_has_counted_and_nothing_else() {
     holds_in(7, 100_351, 5);
@@ -268,8 +268,8 @@ fn events_accepted_without_all_data_are_counted_though_a_supervisor_and_the_dfm_
     holds_in(7, 880_006_073, 5);
 }
 
-/// A DFM that triggers itself died with a builder, for good: nobody counted the events that only they had, though they had asked
-/// the read-out systems for them.
+/// A DFM that triggers itself died with a builder, for good. Nobody counted the events that only they had, though they
+/// had asked the read-out systems for them.
 #[test]
 fn events_of_a_dfm_that_triggers_itself_are_counted_though_it_dies_with_a_builder() {
     holds_in(8, 2_354_424_110_440, 5);
@@ -321,8 +321,8 @@ fn a_level_1_that_is_always_a_little_late_gets_on() {
     holds_in(7, 930_003_891, 5);
 }
 
-/// The outside said that there were no more triggers shortly before the run was paused: when it went on, the next crossing was still to
-/// come, and level 1 did not ask to be called then.
+/// The outside said that there were no more triggers shortly before the run was paused. When it went on, the next
+/// crossing was still to come, and level 1 did not ask to be called then.
 #[test]
 fn triggers_from_outside_that_are_over_end_a_run_that_was_paused() {
     for us in (1_000..3_000).step_by(50) {
@@ -336,14 +336,14 @@ fn triggers_from_outside_that_are_over_end_a_run_that_was_paused() {
     }
 }
 
-/// Behind the end of a connection a former life of the DFM greeted once more: a builder gave up what the next one asked it for.
+/// Behind the end of a connection a former life of the DFM greeted once more. A builder gave up what the next one asked it for.
 #[test]
 fn a_life_that_was_lost_is_not_taken_in_again() {
     holds_in(9, 2_702_635_577_588, 2);
 }
 
-/// What a DFM that triggers itself had sent to one builder was on its way when it died, and behind that came word of its next life:
-/// nobody knew of the event, and others knew of later ones.
+/// A DFM that triggers itself died while its message to one builder was on its way, and behind that came word of its
+/// next life. Nobody knew of the event, and others knew of later ones.
 #[test]
 fn a_dfm_that_triggers_itself_gives_out_again_what_nobody_knows() {
     holds_in(10, 115, 4);
@@ -366,7 +366,7 @@ fn what_is_known_of_one_that_triggered_and_died_need_not_be_its_first_events() {
     holds_in(10, 6_000_000_001_727, 5);
 }
 
-/// A run had ended before one died, of whose former life an impostor was to speak: he spoke as the present one, and was let in.
+/// A run had ended before an application died, as whose former life an impostor was to speak. He spoke as the present one, and was let in.
 #[test]
 fn nobody_speaks_as_a_former_life_of_one_that_has_not_died() {
     holds_in(10, 10_000_000_007_660, 5);
@@ -378,7 +378,7 @@ fn a_plan_with_many_offers_in_vain_is_not_endless() {
     holds_in(8, 10_000_000_004_210, 5);
 }
 
-/// Over a slow connection a pause came to the next life, which it was not meant for: that life, told to go on by then, was taken for paused.
+/// Over a slow connection a pause came to the next life, which it was not meant for. That life, told to go on by then, was taken for paused.
 #[test]
 fn a_pause_that_a_former_life_was_told_does_not_hold_the_next_one() {
     holds_in(8, 10_000_000_006_037, 2);
@@ -396,28 +396,28 @@ fn who_has_drained_offers_no_triggers_when_a_pause_ends() {
     holds_in(8, 30_000_000_001_424, 4);
 }
 
-/// One that had died before a later life of its peer came was gone, until an impostor spoke as it there: then it might have returned.
+/// An application that had died before a later life of its peer came was gone. When an impostor spoke as it there, it might have returned.
 #[test]
 fn nobody_speaks_as_one_that_will_not_return() {
     holds_in(10, 30_000_000_004_512, 5);
 }
 
-/// Level 1 came late, and met a read-out system behind a slow connection when it had issued all: what it had passed over there
-/// counted as fragments of events.
+/// Level 1 came late, and met a read-out system behind a slow connection when it had issued all. Fragments that it had
+/// passed over there counted as those of events.
 #[test]
 fn who_is_met_by_a_late_level_1_takes_all_before_for_issued() {
     holds_in(11, 228_393_986_973, 1);
 }
 
-/// Two read-out systems returned while level 1 issued what they had told it; the leading source began anew, and what it sent again
-/// filled the window of triggers that were told, for ever.
+/// Two read-out systems returned while level 1 issued what they had told it. The leading source began anew, and
+/// fragments that it sent again filled the window of told triggers, for ever.
 #[test]
 fn triggers_that_were_issued_are_not_told_again() {
     holds_in(11, 1_670_903_253_534, 2);
 }
 
-/// A source sent fragments again whose events were cleared ahead of the oldest valid one, when the read-out system remembered as many
-/// such events as it can: they stayed, and were collected as fragments of events.
+/// A source sent fragments again whose events were cleared ahead of the oldest valid one. The read-out system
+/// remembered as many such events as it can. So they stayed, and were collected as fragments of events.
 #[test]
 fn what_comes_again_after_a_clear_that_is_forgotten_is_collected() {
     holds_in(11, 1_863_481_022_402, 1);
@@ -430,8 +430,8 @@ fn without_a_ledger_the_copy_that_was_built_last_counts() {
     holds_in(8, 1_155_645_973_369, 5);
 }
 
-/// A group of decisions came in the very nanosecond in which a process became free, and overtook the group before it, which waited for
-/// that: no connection does this.
+/// A group of decisions came in the very nanosecond in which a process became free, and overtook the group before it,
+/// which waited for that. No connection does this.
 #[test]
 fn what_comes_as_a_process_becomes_free_overtakes_nothing() {
     holds_in(8, 43_000_000_016_196, 1);

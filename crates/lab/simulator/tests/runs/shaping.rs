@@ -93,7 +93,7 @@ fn sources_without_a_processor_lose_nothing_of_their_rate() {
     assert!(late.events_per_s > 0.95 * prompt.events_per_s, "prompt {prompt:?}, late {late:?}");
 }
 
-/// A message came due within a pass, and the source went to it at the end of that: only the source knew that it was late.
+/// A message came due within a pass, and the source went to it at the end of that. Only the source knew that it was late.
 #[test]
 fn a_source_is_late_whose_time_comes_within_a_pass() {
     let push = Push {

@@ -30,8 +30,8 @@ fn sfis(outcomes: &Outcomes) -> SfiCounters {
     SfiCounters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Sfi))
 }
 
-/// Who asks once and then takes nothing more is no reason for anything: the run is the same to the last count and to its last
-/// moment, whether nobody watches, somebody does, or somebody has stopped to.
+/// A watcher that asks once and then takes nothing more is no reason for anything. The run is the same to the last
+/// count and to its last moment, whether nobody watches, somebody does, or somebody has stopped to.
 #[test]
 fn a_watcher_that_is_stuck_changes_no_count() {
     for input in [InputKind::Level2, InputKind::Level1] {

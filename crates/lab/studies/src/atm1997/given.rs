@@ -48,9 +48,9 @@ pub(super) const DIFFERENCES: [&str; 6] = [
     "Small fragments: 40 kHz is what the 25 µs that the paper gives for each packet with event building come to: no evidence.",
     "Saturation is where throughput stays within 2 % of that with large fragments. That was chosen: with 3 % it is at 512 B, with \
      1.5 % at 704 B, as it sets in softly. Padding to whole cells costs 5 % at 700 B, and less of larger fragments.",
-    "Throughput beyond saturation is what links carry, less what their cells are padded with; nothing else limits it, and four \
-     times the memory of sources and destinations changes it by less than 0.3 %. The paper has 6 to 8 % less and does not say \
-     what limited its generators.",
+    "Beyond saturation links carry all that they can, less the padding of their cells, and nothing else limits them. \
+     Four times the memory of sources and destinations changes throughput by less than 0.3 %. The paper has 6 to 8 % \
+     less and does not say what limited its generators.",
     "Figure 5: the paper gives no number but says that overflow is very unlikely. More than 256 cells were never seen at \
      70 % load. They are what there is with sources in step, the case that the paper excludes.",
     "Figure 6: the paper gives no number but calls its values a lower limit, as sources have one request at a time. Below 700 B \

@@ -99,8 +99,8 @@ fn write_sizes(text: &mut String, scenario: &Scenario, figures: &Figures) -> std
     let per_source = seen.backlog as f64 / f64::from(example.ports);
     writeln!(
         text,
-        "\n{} x {} at {} with events of {}, simulated: {} cells sent, {} lost; at most {} cells in a buffer of {}; {:.0} \
-         cells wait in a source.",
+        "\n{} x {} at {} with events of {}, simulated: {} cells sent, {} lost. There were at most {} cells in a buffer of \
+         {}; {:.0} cells wait in a source.",
         example.ports,
         example.ports,
         si(example.trigger_hz, "Hz"),

@@ -119,7 +119,7 @@ impl Activity {
         lane.from.is_empty() || self.trace.place(span.peer).starts_with(lane.from)
     }
 
-    /// The one in the middle of passes that have all of these lanes, with a margin; of those with the first one if there are none.
+    /// The one in the middle of passes that have all of these lanes, with a margin. If there are none, of those with the first one.
     pub(super) fn window(&self, lanes: &[&Lane]) -> Result<(u64, u64), StudyError> {
         let has = |pass: &Pass, lane: &Lane| {
             self.of_pass(pass).iter().any(|span| self.name(span) == lane.section && self.is_from(lane, span))

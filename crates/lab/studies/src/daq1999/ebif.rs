@@ -32,8 +32,8 @@ impl Collected {
     }
 }
 
-/// Events that an EBIF has taken all the way. What a pass sends is told apart by whom it goes to, and its time goes in equal parts to all
-/// that was asked for and collected in it.
+/// Events that an EBIF has taken all the way. Messages of a pass are told apart by their receivers. Its time goes in
+/// equal parts to all that was asked for and collected in it.
 pub(super) fn collected(ebif: &Activity) -> Vec<Collected> {
     let mut events: BTreeMap<u64, Collected> = BTreeMap::new();
     for order in ebif.handled(L2A.0, L2A.1) {

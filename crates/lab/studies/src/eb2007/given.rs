@@ -75,26 +75,26 @@ fn of_credits(figures: &Figures) -> Vec<Given> {
 
 /// Why numbers differ, and what the paper says without a number.
 pub(super) const DIFFERENCES: [&str; 8] = [
-    "The paper's megabytes are of 2²⁰ bytes and its events of 1505 · 2¹⁰: 78 Hz of these are 114.5 MB/s, and 114.1 MB/s are all \
-     that Gigabit Ethernet carries in datagrams of 1472 bytes.",
-    "Figures 2 and 3: only events of 1505 kB by UDP lose replies with many requests, as in the paper, since what 120 requests \
-     bring at once is more than an output of the switch holds. The paper gives no number for that; here it depends on the \
-     time-out, of 100 ms, and on how many read-out systems share cables between switches.",
+    "The paper's megabytes are of 2²⁰ bytes and its events of 1505 · 2¹⁰. 78 Hz of these are 114.5 MB/s, and 114.1 \
+     MB/s are all that Gigabit Ethernet carries in datagrams of 1472 bytes.",
+    "Figures 2 and 3: only events of 1505 kB by UDP lose replies with many requests, as in the paper. 120 requests \
+     bring more at once than an output of the switch holds. The paper gives no number for that. Here it depends on \
+     the time-out, of 100 ms, and on how many read-out systems share cables between switches.",
     "With 120 requests, runs with events of 1505 kB last 2 s. In one of 1 s, in which the beginning and the end weigh more, TCP reaches \
      0.93 of the best. Between 4 and 16 events in building, TCP and events of 834 kB then reach 0.92 or more; with 32, TCP 0.73.",
-    "Figure 5: the range in the paper is 103 to 109 MB/s; its middle is compared at each number of nodes. What an event builder \
-     sends to the event filter has a network of its own here; the paper does not say. On one port, one node gets 62 to 83 MB/s \
-     (windows of TCP from 131 kB to 4 MB), as requests wait behind the event that is being sent, or acknowledgements behind 20 \
-     replies, and from five nodes on 97 to 107 MB/s. With its own network nothing but the processor limits, whatever \
-     the number of nodes.",
+    "Figure 5: the range in the paper is 103 to 109 MB/s; its middle is compared at each number of nodes. What an \
+     event builder sends to the event filter has a network of its own here; the paper does not say. On one port, one \
+     node gets 62 to 83 MB/s (windows of TCP from 131 kB to 4 MB). Requests wait behind the event that is being sent, \
+     or acknowledgements behind 20 replies. Five nodes and more get 97 to 107 MB/s. With its own network nothing but \
+     the processor limits, whatever the number of nodes.",
     "Figure 6: saturation is where the rate is within 3 % of that of 29; the paper has a point at each five.",
     "The processor time of a frame, inferred from Figure 5, is used in all figures. It predicts how many event builders saturate \
      Figure 6, together with the 45 µs of a request: with twice that time 20 would not. In Figures 2 to 4 it limits nothing, as in the paper.",
-    "The 45 µs of a request, inferred from Figure 6, predict that read-out systems with large events are limited by their \
-     links alone, so that 40 of them can feed 40 event builders, as the paper says; and the rate of 210 kB in Figure 2, which \
-     the text does not give.",
-    "The 3 MB that an output of a switch holds, inferred from what 120 requests do to events of 834 and 1505 kB by UDP, predict \
-     that nothing is lost with 20, and that TCP does well with 120.",
+    "The 45 µs of a request, inferred from Figure 6, predict that links alone limit read-out systems with large \
+     events. So 40 of them can feed 40 event builders, as the paper says. They also predict the rate of 210 kB in \
+     Figure 2, which the text does not give.",
+    "The 3 MB that an output of a switch holds follow from the effect of 120 requests on large events by UDP. \
+     They predict that nothing is lost with 20, and that TCP does well with 120.",
 ];
 
 fn last(sweep: &Sweep) -> &Point {

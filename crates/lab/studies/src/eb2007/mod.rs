@@ -24,8 +24,8 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     results::write(args, "eb2007", &text, &plots)
 }
 
-/// What was simulated: by request credits, fixed and adaptive, by event builders, by event-filter nodes, by event builders with
-/// small events, by more event builders than the paper had.
+/// What was simulated: by request credits, fixed and adaptive, by event builders, by event-filter nodes. Also by
+/// builders with small events, and by more builders than the paper had.
 struct Figures {
     credits: Vec<Sweep>,
     adaptive: Sweep,

@@ -1,6 +1,6 @@
-//! How fast one processor computes [OS1998 Table 1]: a kernel of whole numbers with the mix of operations that Dhrystone stands
-//! for, and one of floating-point numbers with that of Whetstone. Both are our own: their numbers are near those of the programs
-//! of these names, and not the same.
+//! How fast one processor computes [OS1998 Table 1]. One kernel of whole numbers has the mix of operations that
+//! Dhrystone stands for, and one of floating-point numbers has that of Whetstone. Both are our own: their numbers are
+//! near those of the programs of these names, and not the same.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -300,8 +300,8 @@ fn new_event() -> Result<OwnedFd, OsError> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|errno| OsError::new("eventfd", errno))
 }
 
-/// Pages that a source has at a time: enough for it to go on while the other end is busy elsewhere for a while, few enough that
-/// pages stay in the caches.
+/// Pages that a source has at a time. They are enough for it to go on while the other end is busy elsewhere, and few enough
+/// to stay in the caches.
 const LENT_MAX: usize = 1024;
 /// Entries for marks and ends of runs beside those of pages.
 const MARKS: usize = 64;

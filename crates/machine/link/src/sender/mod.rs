@@ -134,7 +134,7 @@ impl Sender {
     }
 
     /// Room for a payload of `len` bytes, to be written and [committed](Self::commit). `None`: not now, since there is no run, the
-    /// read-out system is busy (XOFF), or no page or buffer is free; try again, and count it as dead time.
+    /// read-out system is busy (XOFF), or no page or buffer is free. Try again, and count it as dead time.
     ///
     /// # Errors
     /// A payload longer than [`size_max`](Self::size_max); a link that has ended.

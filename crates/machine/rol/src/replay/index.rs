@@ -163,8 +163,8 @@ impl Replay {
         if fits { Ok((split, links)) } else { Err(ReplayError::Changed { path: path.clone(), offset }) }
     }
 
-    /// What the recorded header says of an event: bunch crossing (0 in format 3.0, whose header has none) and the low
-    /// 8 bits of the trigger type; what the fragments of level 1 say, if there are any.
+    /// What the recorded header says of an event: bunch crossing (0 in format 3.0, which has none) and low 8 bits of
+    /// the trigger type. What the fragments of level 1 say, if there are any.
     ///
     /// # Panics
     /// If there is no such event.

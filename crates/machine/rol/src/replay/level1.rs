@@ -5,9 +5,9 @@ use eformat::replay::Child;
 use eformat::{EventFormat, Rod};
 use trigger::{DataType, Records};
 
-/// Appends the regions of interest of the fragments of L1CALO_ROI (0x73) and L1MUON_ROI (0x76); the items after their
-/// prescale of CTP (0x77), 0 if it is not there. Fragments with other content than those of the physics samples are left
-/// out.
+/// Appends the regions of interest of the fragments of L1CALO_ROI (0x73) and L1MUON_ROI (0x76). Returns the items after
+/// their prescale of CTP (0x77), 0 if it is not there. Fragments with other content than those of the physics samples
+/// are left out.
 pub(super) fn level1_of(format: EventFormat, event: &[u8], children: &[Child], rois: &mut Vec<Roi>) -> u32 {
     let mut items = 0;
     let first = rois.len();

@@ -6,7 +6,7 @@ use super::facts::SampleFacts;
 use super::{Sample, SampleError, SampleFile};
 
 /// Draws events of a sample with probabilities proportional to their cross sections, or files equally often and in them
-/// events by their weights; either times what the prescales of their level-1 items let pass.
+/// events by their weights. Both are times what the prescales of their level-1 items let pass.
 #[derive(Clone, Debug)]
 pub struct Mixture {
     cells: Vec<Cell>,
@@ -14,7 +14,7 @@ pub struct Mixture {
     cross_section_mb: Option<f64>,
 }
 
-/// One of as many equal parts of the whole probability: the event of the same index has the lower part of it, and
+/// One of as many equal parts of the whole probability. The event of the same index has the lower part of it, and
 /// `other` the rest (Walker 1977, the alias method).
 #[derive(Clone, Copy, Debug)]
 struct Cell {
@@ -91,7 +91,7 @@ impl Mixture {
         self.cells.len()
     }
 
-    /// Cross section of all events together after the prescales, in millibarn: times 10⁷ it is the rate in Hz at a
+    /// Cross section of all events together after the prescales, in millibarn. Times 10⁷ it is the rate in Hz at a
     /// luminosity of 10³⁴ cm⁻² s⁻¹. `None` if files are drawn equally often.
     pub fn cross_section_mb(&self) -> Option<f64> {
         self.cross_section_mb

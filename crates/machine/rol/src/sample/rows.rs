@@ -61,7 +61,7 @@ pub struct TruthParticle {
 /// Reads all rows of a file, in their order. Those that level 1 accepted have the order of [`Sample`](super::Sample).
 ///
 /// Of the columns that a sample has for this, `truth` is a list of { `pdg_id` i32, `origin` u8, `pt`, `eta`, `phi`,
-/// `eta_calo`, `phi_calo` f32 }; a file without it has no truth.
+/// `eta_calo`, `phi_calo` f32 }. A file without it has no truth.
 ///
 /// # Errors
 /// A file that is not a sample, or is damaged.

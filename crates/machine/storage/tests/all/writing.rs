@@ -98,25 +98,6 @@ fn taken_names_are_passed_over() {
 }
 
 #[test]
-fn a_new_lumi_block_begins_a_new_sequence() {
-    let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig { lumi_block: 1, ..config(&directory) }).unwrap();
-    let write = |writer: &mut Writer, lumi_block: u16| {
-        let mut event = Vec::new();
-        let header = EventHeader { run_number: 7, global_id: lumi_block.into(), lumi_block, ..Default::default() };
-        event_envelope(&header, [], false, &mut event);
-        writer.write_event(&[&event]).unwrap();
-    };
-    write(&mut writer, 1);
-    writer.set_lumi_block(2).unwrap();
-    write(&mut writer, 2);
-    let files = writer.finish().unwrap();
-    files.iter().for_each(|file| drop(check_good(&file.path)));
-    let names: Vec<_> = directory.names().iter().map(|name| name.parse::<FileName>().unwrap()).collect();
-    assert_eq!(names.iter().map(|name| (name.lumi_block(), name.sequence())).collect::<Vec<_>>(), [(1, 1), (2, 1)]);
-}
-
-#[test]
 fn streams_have_their_own_files() {
     let directory = Directory::new();
     let mut streams = Streams::new(config(&directory));

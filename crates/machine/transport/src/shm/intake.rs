@@ -261,8 +261,8 @@ impl Intake {
         }
     }
 
-    /// Pieces in one, copied to memory of their own: they begin with a head that was too long for the ring, and a peer may
-    /// change its pages between two looks of who decodes it.
+    /// Pieces in one, copied to memory of their own. They begin with a head that was too long for the ring, and a peer may
+    /// change its pages between two looks of the decoder.
     fn joined(&mut self, pieces: usize) -> PageSlice {
         let slices: Vec<PageSlice> = (0..pieces).map(|_| self.next_piece()).collect();
         let parts: Vec<&[u8]> = slices.iter().map(PageSlice::as_bytes).collect();

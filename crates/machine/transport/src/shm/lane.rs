@@ -141,7 +141,7 @@ impl Lane {
     #[inline]
     fn word_of_ring(&self, position: u64) -> &AtomicU64 {
         let place = HEADER_LEN + (position as usize & (self.geometry.ring_bytes - 8));
-        // SAFETY: the length of the ring is a power of two of at least a kernel page (asserted when the lane was made), so that the
+        // SAFETY: the length of the ring is a power of two of at least a kernel page (asserted when the lane was made). So the
         // place is a multiple of eight and inside the memory; otherwise as in `word`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(place).cast()) }
     }
@@ -149,7 +149,7 @@ impl Lane {
     fn word(&self, place: usize) -> &AtomicU64 {
         assert!(place.is_multiple_of(8) && place < self.geometry.lane_len(), "a word of the lane");
         // SAFETY: inside the memory and aligned, as asserted (the memory is aligned to kernel pages); initialised; alive as
-        // long as `self`; other processes access it as an atomic too, and this one never writes what it mapped read-only.
+        // long as `self`. Other processes access it as an atomic too, and this one never writes what it mapped read-only.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(place).cast()) }
     }
 }

@@ -112,8 +112,8 @@ impl Peer {
         }
     }
 
-    /// A ticket is shown at once, unless it is given back by the thread that shows many at a time: what a peer sees of each
-    /// costs both of them a cache line, and a look at whether it sleeps a barrier.
+    /// A ticket is shown at once, unless the thread that shows many at a time gives it back. To show one costs both ends a
+    /// cache line, and a look at whether the peer sleeps a barrier.
     fn give_back(&self, ticket: u64) {
         let is_kept = self.keeper.load(Ordering::Relaxed) == mark_of_thread();
         let mut returned = self.lock_returned();
@@ -155,8 +155,8 @@ pub(super) struct Handle {
 impl Pages {
     /// Whether the pool is empty.
     fn are_all_away(&self) -> bool {
-        // SAFETY: aligned (the start of a mapping), initialised, and as long as the region; a relaxed load alone, of what its
-        // owner writes as an atomic.
+        // SAFETY: aligned (the start of a mapping), initialised, and as long as the region. It is a relaxed load alone, of
+        // what its owner writes as an atomic.
         unsafe { AtomicU32::from_ptr(self.region.at(0).cast()) }.load(Ordering::Relaxed) != 0
     }
 }

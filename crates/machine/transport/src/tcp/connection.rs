@@ -12,17 +12,14 @@ use base::bulk::{Bulk, PageSlice};
 use base::time::Time;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, connect, getpeername, recv, send, sendmsg, shutdown, sockopt,
-};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, connect, getpeername, recv, send, sendmsg, sockopt};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
 /// A TCP link; see [`Link`] for its use. Dropping it closes it; what is queued then is lost.
 ///
-/// To close in good order: flush until all is out, [`close_sending`](Self::close_sending), and receive until
-/// [`Lost::Closed`]. Closing while the peer's bytes are unread makes the kernel reset the connection, and the peer lose
-/// what it has not read yet.
+/// Closing while the peer's bytes are unread makes the kernel reset the connection, and the peer lose what it has not
+/// read yet.
 pub struct Connection {
     socket: OwnedFd,
     readiness: Readiness,
@@ -33,7 +30,6 @@ pub struct Connection {
     queue: SendQueue,
     receive_lost: Option<Lost>,
     send_lost: Option<Lost>,
-    sending_closed: bool,
     counters: LinkCounters,
 }
 
@@ -74,7 +70,6 @@ impl Connection {
             queue: SendQueue::new(limits, copy_below, queue_bytes_max, queue_frames_max),
             receive_lost: None,
             send_lost: None,
-            sending_closed: false,
             counters: LinkCounters::default(),
         }
     }
@@ -133,17 +128,6 @@ impl Connection {
     /// Those of them that were copied there, as their slices are short.
     pub fn copied_bytes(&self) -> usize {
         self.queue.copied_bytes()
-    }
-
-    /// Tells the peer that nothing more will be sent; it sees [`Lost::Closed`] after the last frame.
-    ///
-    /// # Panics
-    /// If frames are queued: [`flush`](Link::flush) them first.
-    pub fn close_sending(&mut self) {
-        assert!(self.queue.is_empty() || self.send_lost.is_some(), "all frames are out before sending is closed");
-        self.sending_closed = true;
-        // A connection that is lost already needs no closing.
-        let _ = shutdown(&self.socket, Shutdown::Write);
     }
 
     /// Whether the connection is established; finds it out if that was pending.
@@ -248,7 +232,6 @@ impl Link for Connection {
         if let Some(lost) = self.send_lost {
             return Err(SendError::Lost(lost));
         }
-        assert!(!self.sending_closed, "nothing is sent after sending was closed");
         self.queue.push(head, bulk).map_err(|_| {
             self.counters.sends_refused += 1;
             SendError::Full
@@ -345,6 +328,6 @@ fn lost(call: &'static str, errno: Errno) -> Lost {
 }
 
 /// Parts per system call. With the default `copy_below` a full call carries a quarter of a megabyte or more, beyond which
-/// longer calls gain nothing; the kernel takes up to 1024.
+/// longer calls gain nothing. The kernel takes up to 1024.
 const PARTS_PER_CALL: usize = 256;
 const FEW_PARTS: usize = 8;

@@ -19,8 +19,8 @@ pub struct TcpOptions {
     pub queue_bytes_max: usize,
     /// Bound of the send queue in frames.
     pub queue_frames_max: usize,
-    /// The most that one [`fill`](crate::link::Link::fill) takes in, in bytes. One read ends at the end of a page as well:
-    /// pages of 1 MiB let a busy connection read half a megabyte at a time.
+    /// The most that one [`fill`](crate::link::Link::fill) takes in, in bytes. One read ends at the end of a page as well.
+    /// So pages of 1 MiB let a busy connection read half a megabyte at a time.
     pub read_budget_bytes: usize,
     /// Size of the kernel's send buffer in bytes (`SO_SNDBUF`), instead of what it finds itself.
     pub send_buffer_bytes: Option<usize>,

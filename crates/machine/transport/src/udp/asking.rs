@@ -55,8 +55,8 @@ impl Asking<'_> {
         Notice { incarnation: self.incarnation, end, segment_len }
     }
 
-    /// Datagrams that name what is to be asked for of messages that are due, of each at most so many bytes, and of how many
-    /// something is missing that was sent.
+    /// Datagrams that name the parts to ask for of messages that are due, of each at most so many bytes. Also, of how many
+    /// messages something is missing that was sent.
     pub(super) fn ask<'a>(
         &self,
         due: impl Iterator<Item = &'a mut Incomplete>,

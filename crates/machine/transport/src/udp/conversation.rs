@@ -12,12 +12,12 @@ use base::time::Time;
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// Entry point of the fuzz target and of the replay of its corpus: what the bytes make a peer say, and us do, does no
-/// harm. The first byte says whether messages are acknowledged and asked for; then each step has eight.
+/// Entry point of the fuzz target and of the replay of its corpus. Whatever the bytes make a peer say, and us do, does
+/// no harm. The first byte says whether messages are acknowledged and asked for; then each step has eight.
 ///
 /// # Panics
-/// If a frame is delivered that was not sent, something is held beyond its bound, an endpoint has something to do for
-/// ever, or a message to or from another peer is held up while this goes on; if there are no sockets.
+/// If a frame is delivered that was not sent, something is held beyond its bound, or an endpoint has something to do
+/// for ever. If a message to or from another peer is held up while this goes on, or if there are no sockets.
 #[doc(hidden)]
 pub fn check_any_conversation(data: &[u8]) {
     let Some((mode, steps)) = data.split_first() else { return };

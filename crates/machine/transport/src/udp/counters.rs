@@ -40,8 +40,8 @@ pub struct UdpCounters {
     pub abandoned: u64,
     /// Segments and messages dropped because no page was free to put them together in.
     pub without_page: u64,
-    /// Messages of peers that were not delivered, by the gaps in their numbers: noticed when some four thousand newer ones
-    /// have come, and including those given up.
+    /// Messages of peers that were not delivered, by the gaps in their numbers. They are noticed when some four thousand
+    /// newer ones have come, and include those given up.
     pub messages_lost: u64,
     /// Messages of which a part or all was asked for; one that is asked for again counts again.
     pub asked: u64,
@@ -55,8 +55,8 @@ pub struct UdpCounters {
     pub repeated: u64,
     /// Datagrams sent again because nothing was acknowledged for a time.
     pub retransmitted: u64,
-    /// Messages given up because nothing was acknowledged although they were sent again as often as allowed, or because
-    /// their peer was removed before it acknowledged them.
+    /// Messages given up: they were sent again as often as allowed without an acknowledgement, or their peer was
+    /// removed before it acknowledged them.
     pub unacknowledged: u64,
     /// Acknowledgements of what was not sent, or in another life.
     pub acknowledgements_refused: u64,

@@ -185,9 +185,9 @@ impl Endpoint {
     /// Forgets a peer, what is incomplete of it, and what it has not acknowledged, which counts as given up. What is queued
     /// for it is sent still.
     ///
-    /// If it is added again, we begin anew with it: it refuses what we sent before, as that of a former life, and we refuse
-    /// its acknowledgements of that. It does not begin anew with us, unless it has removed us, too: what it has sent is
-    /// forgotten here, since by then another may live at its address, so that what it sends again is delivered again.
+    /// If it is added again, we begin anew with it. It refuses what we sent before, as that of a former life, and we refuse
+    /// its acknowledgements of that. It does not begin anew with us, unless it has removed us, too. We forget what it has
+    /// sent, since by then another may live at its address. So a message that it sends again is delivered again.
     ///
     /// # Panics
     /// If there is no such peer.

@@ -23,10 +23,10 @@
 //! the length how many they are. A length of 0 says that nothing of the message has come, and asks for as much of
 //! it as is sent unasked. A datagram holds as many asks as fit, one header behind the other, and no payload.
 //!
-//! A notice speaks of all messages below its number. Kind 3: they were sent, and their sender has nothing more to
-//! send for a while; the last of them may be lost, and no later one tells. Kind 4: they have come or are given up;
-//! nobody asks for them any more. Kind 6: their sender does not send them any more, acknowledged or not. It has no
-//! payload; length and offset are 0.
+//! A notice speaks of all messages below its number. Kind 3: they were sent, and their sender has nothing more to send
+//! for a while. The last of them may be lost, and no later one tells. Kind 4: they have come or are given up; nobody
+//! asks for them any more. Kind 6: their sender does not send them any more, acknowledged or not. It has no payload;
+//! length and offset are 0.
 //!
 //! An acknowledgement (5) says that all messages below its number were delivered. Of the 64 behind that one it says
 //! which have come: a bit for each, in the places of length (the nearer 32) and offset. In the place of the

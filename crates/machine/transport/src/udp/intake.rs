@@ -229,8 +229,8 @@ impl Intake {
         page.len() >= place_len
     }
 
-    /// Moves payloads that leave the greater part of their places empty to one another: what is received pins no more than
-    /// about twice its own length of the pool. Returns where they end.
+    /// Moves payloads that leave the greater part of their places empty to one another. So received messages pin no more
+    /// than about twice their own length of the pool. Returns where they end.
     fn compact(&mut self, count: usize, place_len: usize) -> usize {
         let bytes = self.page.as_mut().expect("it was just received into").bytes_mut();
         let mut end = 0;

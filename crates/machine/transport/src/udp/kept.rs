@@ -224,8 +224,8 @@ impl Message {
         (&self.head, &self.bulk)
     }
 
-    /// How many segments may be sent again now, of so many that were asked for: whoever copies an ask and repeats it cannot
-    /// make us send for ever.
+    /// How many segments may be sent again now, of so many that were asked for. An attacker who copies an ask and repeats
+    /// it cannot make us send for ever.
     pub(super) fn allowed(&self, asked: usize, segment_len: usize) -> usize {
         let most = REPEATS_MAX * self.len().div_ceil(segment_len);
         asked.min(most - self.repeated)

@@ -53,14 +53,14 @@ pub struct UdpOptions {
     pub incomplete_bytes_max: usize,
     /// How long after its last segment an incomplete message is given up.
     pub incomplete_timeout: Duration,
-    /// A receiver asks for what is missing of a message when nothing of it has come for this time, and again, ever more
-    /// patiently, until it comes or is given up. Of messages of more than 1 MiB it asks for all beyond that. Zero: it never
-    /// asks.
+    /// A receiver asks for the missing parts of a message when nothing of it has come for this time. It asks again, ever
+    /// more patiently, until they come or it gives up. Of messages of more than 1 MiB it asks for all beyond that. Zero: it
+    /// never asks.
     pub ask_after: Duration,
-    /// Bound of the messages to one peer that are kept to be sent again: as many parts, which are slices of pages or a head
-    /// without bulk, the newest. What a peer cannot miss any more need not be kept.
+    /// Bound of the messages to one peer that are kept to be sent again. It counts parts, which are slices of pages or a
+    /// head without bulk; the newest stay. What a peer cannot miss any more need not be kept.
     pub keep_parts_max: usize,
-    /// Bound of their lengths together, in bytes. Of a message of more than 1 MiB that has to make room the rest is sent unasked: to
+    /// Bound of their lengths together, in bytes. Of a message of more than 1 MiB that has to make room the rest is sent unasked. To
     /// go in parts, all that are under way to a peer have to find room.
     pub keep_bytes_max: usize,
     /// Of messages that are longer, in bytes, only so much is sent unasked. All endpoints agree; other than usual only in tests.
@@ -87,13 +87,13 @@ pub enum Authenticate {
 /// A transport with a window and acknowledgements over datagrams `[ATM1997 §III]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// The most bytes that may be under way to a peer without its acknowledgement; one message may be, whatever its length, and
-    /// no more than [`MESSAGES_MAX`](Self::MESSAGES_MAX). What is sent beyond that waits. All peers share one bound of what waits,
+    /// The most bytes that may be under way to a peer without its acknowledgement. One message may be, whatever its length, and no more
+    /// than [`MESSAGES_MAX`](Self::MESSAGES_MAX). What is sent beyond that waits. All peers share one bound of what waits,
     /// [`queue_bytes_max`](UdpOptions::queue_bytes_max) and [`queue_frames_max`](UdpOptions::queue_frames_max) beside the queue itself:
     /// what does not fit is refused.
     pub window_bytes: usize,
-    /// What is under way is sent again when nothing of it was acknowledged for this time, and again after twice as long, up to
-    /// sixteen times as long.
+    /// Messages under way are sent again when nothing of them was acknowledged for this time. They go again after twice as
+    /// long, up to sixteen times as long.
     pub retransmit_after: Duration,
     /// So often; then it is given up, and counted.
     pub retransmits_max: u32,
@@ -132,8 +132,8 @@ pub struct MulticastOptions {
     pub loops: bool,
 }
 
-/// The kernel's buffers of a socket: what was asked for and what was granted, in bytes of the kernel's own reckoning, in
-/// which a datagram counts with its overhead (a full Ethernet datagram some 2.3 kB).
+/// The kernel's buffers of a socket: what was asked for and what was granted. In the kernel's own reckoning a datagram
+/// counts with its overhead (a full Ethernet datagram some 2.3 kB).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketBuffers {
     /// Asked for sending.

@@ -164,9 +164,9 @@ impl Outbox {
         ticket
     }
 
-    /// Queues a whole datagram; false if too many wait. When half the room is taken, each peer has but its share, so that
-    /// one that asks for everything takes nothing from those that ask for little. Never more wait than half the room and
-    /// all shares: one and a half times the room, or half the room and one for each peer where there are more peers.
+    /// Queues a whole datagram; false if too many wait. When half the room is taken, each peer has but its share. So one
+    /// that asks for everything takes nothing from those that ask for little. Never more wait than half the room and all
+    /// shares. That is one and a half times the room, or half the room and one for each peer where there are more peers.
     pub(super) fn push_single(&mut self, to: &Destination, datagram: Vec<u8>) -> bool {
         let slot = to.slot as usize;
         if self.singles_of.len() <= slot {

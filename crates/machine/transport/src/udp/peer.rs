@@ -208,7 +208,7 @@ impl Peer {
         }
     }
 
-    /// Notes as what the peer speaks; returns how many messages are given up since it begins anew with us, or `None` if this is
+    /// Notes as what the peer speaks; returns how many messages are given up since it begins anew with us. `None` if this is
     /// from before, or of a life that its connection did not tell.
     pub(super) fn meet(&mut self, incarnation: u32) -> Option<u64> {
         match self.incarnation {

@@ -116,7 +116,7 @@ impl Reassembly {
         Added::Kept
     }
 
-    /// Messages with these numbers were sent, and nothing of them has come: they may be asked for, the newest if there are many,
+    /// Messages with these numbers were sent, and nothing of them has come. They may be asked for, the newest if there are many,
     /// from `ask_at` on.
     pub(super) fn miss(&mut self, numbers: Range<u64>, now: Time, ask_at: Time) {
         let Bounds { messages_max, timeout, ask_after, .. } = self.bounds;

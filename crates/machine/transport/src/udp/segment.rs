@@ -4,7 +4,7 @@ use super::counters::UdpCounters;
 use super::header::{Acknowledgement, Ask, Cover, HEADER_LEN, NotOurs, Notice, Said, Seal};
 use super::options::{Authenticate, UdpOptions};
 
-/// What a datagram says that is one of ours, undamaged, and a segment of a message that may be, or no segment; else counts why
+/// What a datagram says that is one of ours, undamaged, and no segment or one of a message that may be. Otherwise counts why
 /// not.
 pub(super) fn check(
     header: &[u8; HEADER_LEN],

@@ -68,7 +68,7 @@ pub(super) fn set_segmentation(socket: BorrowedFd<'_>, options: &UdpOptions) -> 
 }
 
 /// Has datagrams refused that are longer than their way carries, if they go in fragments; returns whether they are. Where none goes
-/// in fragments, the kernel gives none a number of one counter for all that goes to a host, whose cache line the processors would
+/// in fragments, the kernel numbers none. Its one counter for all that goes to a host is a cache line that the processors would
 /// take from each other.
 pub(super) fn refuse_fragments(socket: BorrowedFd<'_>, address: &SocketAddr) -> bool {
     // Those of IPv6 have numbers in fragments only. Hosts that do not learn what a way carries would lose what is longer unseen.

@@ -69,7 +69,7 @@ impl DatagramBatch {
         }
         let received = loop {
             // SAFETY: the first `asked` headers are initialised. Each points to a name, a control buffer and parts of its own
-            // with their true lengths, all of them borrowed exclusively until this function returns.
+            // with their true lengths. All of them are borrowed exclusively until this function returns.
             let received = unsafe {
                 let messages = messages.as_mut_ptr().cast();
                 libc::recvmmsg(socket.as_raw_fd(), messages, asked, libc::MSG_DONTWAIT as _, core::ptr::null_mut())

@@ -89,8 +89,8 @@ impl Window {
     }
 }
 
-/// How far behind the newest a message may be and still be told from one that was delivered: more
-/// than a sender has on the way to one receiver under any sensible number of credits.
+/// How far behind the newest a message may be and still be told from one that was delivered. A sender has less on the
+/// way to one receiver under any sensible number of credits.
 pub(super) const WINDOW_MESSAGES: u64 = 4096;
 
 const WORDS: usize = (WINDOW_MESSAGES / 64) as usize;

@@ -54,7 +54,7 @@ impl AsFd for SleepWord {
 
 /// The word in its memory, ours or a peer's.
 pub(crate) fn word(region: &Region) -> &AtomicU64 {
-    // SAFETY: aligned (the start of a mapping), initialised, and as long as the region; all access is atomic, and of a peer's
+    // SAFETY: aligned (the start of a mapping), initialised, and as long as the region. All access is atomic, and of a peer's
     // word there are only relaxed loads.
     unsafe { AtomicU64::from_ptr(region.at(0).cast()) }
 }

@@ -1,4 +1,4 @@
-//! One suite for all links, in two parts: each transport adds a [`suite::Fixture`], says what it guarantees, and passes the
+//! One suite for all links, in two parts. Each transport adds a [`suite::Fixture`], says what it guarantees, and passes the
 //! same tests as all that guarantee it. What a link that may lose frames must do, all must do.
 
 #[macro_use]

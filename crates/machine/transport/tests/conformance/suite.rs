@@ -33,7 +33,7 @@ pub(crate) trait Fixture: Sized {
     /// The pools that the transport itself uses.
     fn pools(&self) -> Vec<Pool>;
 
-    /// A side whose peer is a stranger, and what writes bytes to it as the stranger would; `None` where no bytes come from outside
+    /// A side whose peer is a stranger, and what writes bytes to it as the stranger would. `None` where no bytes come from outside
     /// of the process.
     fn stranger(&mut self) -> Option<(Self::Side, Stranger)>;
 

@@ -112,8 +112,8 @@ pub struct Sfi {
     pub credits: RequestCredits,
     /// In which order the read-out systems are asked.
     pub request_order: RequestOrder,
-    /// A request that is not answered after this time is sent again. Parts of messages that are lost are asked for long
-    /// before, by the transport; a shorter time repeats, on a busy machine, what is only late.
+    /// A request that is not answered after this time is sent again. The transport asks for lost parts of messages long
+    /// before. A shorter time repeats, on a busy machine, requests whose data are only late.
     pub request_timeout: Interval,
     /// A request is sent again at most this often; then the event is built without these data, and marked so.
     pub retries: u32,

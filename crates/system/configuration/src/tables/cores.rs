@@ -4,11 +4,11 @@ use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `processes.cores`: processor cores to which processes are bound, a list per role: its first application has the first core,
-/// the next one the next, and so on around. What is not listed runs wherever the kernel puts it.
+/// `processes.cores`: processor cores to which processes are bound, a list per role. Its first application has the
+/// first core, the next one the next, and so on around. What is not listed runs wherever the kernel puts it.
 ///
-/// Who shares a core decides how large the groups are in which messages travel, and with them what an event costs: left to the
-/// kernel, that differs from run to run.
+/// The processes of a core decide how large the groups are in which messages travel, and with them the cost of an
+/// event. Left to the kernel, that differs from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { ros = [0, 1], sfi = [2] }")]
 pub struct Cores {

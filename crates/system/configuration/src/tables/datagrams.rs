@@ -12,8 +12,8 @@ use crate::units::{Interval, Size};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Udp {
-    /// Length of a full datagram with its header of 40 bytes: 256 B to 65507 B. By default what the network carries in one
-    /// piece: 65507 B where `transport.host` is a loopback address, else 1472 B, or 1452 B over IPv6, as Ethernets do.
+    /// Length of a full datagram with its header of 40 bytes: 256 B to 65507 B. By default so much as the network carries in one
+    /// piece. That is 65507 B where `transport.host` is a loopback address, else 1472 B, or 1452 B over IPv6, as Ethernets do.
     pub datagram: Option<Size>,
     /// What the keyed tag of each datagram covers. It is made with a key of this run alone.
     pub authenticate: Authenticate,
@@ -25,15 +25,15 @@ pub struct Udp {
     /// A receiver asks for the missing part of a message, by name, when nothing of it has come for this time. `"0 s"`: it
     /// never asks, and only the time-outs of requests help.
     pub ask_after: Interval,
-    /// Most bytes that may be on their way to one endpoint without an acknowledgement: each message is then delivered once and in
-    /// order, and sent again until it is acknowledged [ATM1997 §III]. What goes beyond the window waits in its process, within
-    /// one bound for all endpoints together, that of what credits allow: what does not fit is dropped and counted (`not_sent` in the
-    /// summary), and time-outs of requests help. Without the key nothing is acknowledged, and what is lost is asked for. Multicasts never are
-    /// acknowledged.
+    /// Most bytes that may be on their way to one endpoint without an acknowledgement. Each message is then delivered
+    /// once and in order, and sent again until it is acknowledged [ATM1997 §III]. Messages beyond the window wait in
+    /// their process, within one bound for all endpoints together, that of the credits. Those that do not fit are
+    /// dropped and counted (`not_sent` in the summary), and time-outs of requests help. Without the key nothing is
+    /// acknowledged, and what is lost is asked for. Multicasts never are acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Size>,
-    /// What is on its way is sent again when nothing of it was acknowledged for this time, and then after twice as long, up to
-    /// sixteen times as long, with `window`.
+    /// With `window`, messages are sent again when nothing of them was acknowledged for this time. They go again after
+    /// twice as long, up to sixteen times as long.
     pub retransmit_after: Interval,
     /// What was sent again so often is given up, with `window`; the time-outs of requests help then.
     pub retransmits: u32,
@@ -59,8 +59,8 @@ pub enum Authenticate {
     /// some 40 ns for each datagram and 0.06 ns for each byte, at both ends.
     #[default]
     Everything,
-    /// The header alone, for closed networks: whoever can read a datagram and send in the name of its sender can put other
-    /// contents behind its header.
+    /// The header alone, for closed networks. An attacker who can read a datagram and send in the name of its sender
+    /// can put other contents behind its header.
     Header,
 }
 

@@ -19,9 +19,9 @@ pub struct LinkSource {
     /// Source identifier of its ROB, such as 0x00510000; by default that number and its place in the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
-    /// Where its read-out system waits for it: `shm:NAME`, a socket in the folder of the partition below `$XDG_RUNTIME_DIR/weir` or
-    /// `/tmp/weir-UID`; `shm:/PATH`; `tcp://ADDRESS:PORT`, which needs `partition.key`; `udp://ADDRESS:PORT`, to which a board sends
-    /// datagrams; `slink://ADDRESS:PORT`, to which an S-LINK connects; or `file:/PATH`: a file of frames, a named pipe, or a directory in which such files appear. By default `shm:` and its name.
+    /// Where its read-out system waits for it. `shm:NAME` is a socket in the folder of the partition below `$XDG_RUNTIME_DIR/weir` or `/tmp/weir-UID`,
+    /// `shm:/PATH` any other. `tcp://ADDRESS:PORT` needs `partition.key`. A board sends datagrams to `udp://ADDRESS:PORT`; an S-LINK connects to
+    /// `slink://ADDRESS:PORT`. `file:/PATH` is a file of frames, a named pipe, or a directory in which such files appear. By default `shm:` and its name.
     pub at: String,
     /// The longest payload of a fragment.
     pub size_max: Size,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Fraction, Interval, Size};
 
-/// Most bytes of headers, trailers, status and checksum words around the data of an emulated fragment: 21 words with one
-/// status word in the ROB and in the ROD fragment (format note, ROB fragment), a checksum, and room for more status words.
+/// Most bytes of headers, trailers, status and checksum words around the data of an emulated fragment. They are 21
+/// words with one status word in ROB and ROD (format note, ROB fragment), a checksum, and room for more status words.
 pub const FRAGMENT_OVERHEAD_BYTES: u64 = 128;
 
 /// `[ros]`: the read-out systems and their read-out buffers (ROBs).
@@ -21,11 +21,11 @@ pub struct Ros {
     pub robs: u32,
     /// Where fragments come from; by default what fits `level1.source`.
     pub input: RosInput,
-    /// Addresses of the network ports of each read-out system, if it has several: with `--processes` the event builders and
-    /// the level-2 processing units spread their requests over them, and replies go back by the port of the request
-    /// (EB2007). Each port has connections or sockets of its own; of what travels through shared memory, where the address has no
-    /// meaning, a ring of its own. All are served by the one thread of the process. Without the key all goes by `transport.host`,
-    /// as does the rest with it.
+    /// Addresses of the network ports of each read-out system, if it has several. With `--processes` the event builders
+    /// and the level-2 processing units spread their requests over them. Replies go back by the port of the request
+    /// (EB2007). Each port has connections or sockets of its own. In shared memory, where the address has no meaning,
+    /// it has a ring of its own. All are served by the one thread of the process. Without the key all goes by
+    /// `transport.host`, as does the rest with it.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "super::transport::ip_addresses")]
     #[schemars(with = "Vec<String>")]
     pub ports: Vec<IpAddr>,
@@ -84,11 +84,11 @@ pub struct Push {
     /// `sfi.max_event_size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Size>,
-    /// What the link of an event builder carries in a second: each of the `ros.count` sources sends at its share of that
-    /// (rate division, ATM1997). Without the key they send as fast as they can. A source that was kept from its processor sends
-    /// at once what it was owed meanwhile, of up to 50 ms; `window` bounds that, too. To fill the link, `sfi.building` events have
-    /// to hold what it carries while messages go from the DFM to the sources and back. Where processes outnumber processors that is
-    /// some milliseconds, whatever `transport.idle` is: 32 events of 4 kB are 2.6 ms of a link of 50 MB/s, and 256 are 20 ms.
+    /// What the link of an event builder carries in a second: each of the `ros.count` sources sends at its share of that (rate
+    /// division, ATM1997). Without the key they send as fast as they can. A source that was kept from its processor sends at
+    /// once what it was owed meanwhile, of up to 50 ms; `window` bounds that, too. To fill the link, `sfi.building` events have
+    /// to hold what it carries while messages go from the DFM to the sources and back. Where processes outnumber processors that
+    /// is some milliseconds, whatever `transport.idle` is. 32 events of 4 kB are 2.6 ms of a link of 50 MB/s, and 256 are 20 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_per_second: Option<Size>,
     /// What may go at once after a pause, with `link_per_second`, besides what a late source was owed.
@@ -111,8 +111,8 @@ impl Default for Push {
     }
 }
 
-/// `[roc]`: read-out crates (DAQ1999). In each, some read-out systems stand behind a TRG, which tells them of triggers, clears and
-/// regions of interest, and before an EBIF, which collects their fragments and gives them out together.
+/// `[roc]`: read-out crates (DAQ1999). In each, some read-out systems stand behind a TRG, which tells them of triggers,
+/// clears and regions of interest. They stand before an EBIF, which collects their fragments and gives them out together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { count = 1, ros = 4 }")]
 pub struct Roc {

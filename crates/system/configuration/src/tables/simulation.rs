@@ -19,8 +19,8 @@ pub struct Simulation {
     pub edge_roles: Vec<String>,
     /// Hosts on each edge switch.
     pub edge_hosts: u32,
-    /// On a farm, roles whose hosts have a second port, at the central switch: messages between two such hosts take it, as with
-    /// a network of its own between event builders and the event filter.
+    /// On a farm, roles whose hosts have a second port, at the central switch. Messages between two such hosts take it,
+    /// as with a network of its own between event builders and the event filter.
     pub second_port_roles: Vec<String>,
     /// Rate of the link of each host, in Mbit/s: 1 to 1000000.
     pub link_mbit_per_s: u32,
@@ -42,8 +42,8 @@ pub struct Simulation {
     pub tcp_window: Size,
     /// Fraction of frames that are lost, or so damaged that their check sequence tells, which is the same.
     pub frame_loss: Fraction,
-    /// Fraction of frames that are damaged where their check sequence does not tell, as in the memory of a switch: TCP sends
-    /// them again; a message in datagrams is refused, and counts as malformed.
+    /// Fraction of frames that are damaged where their check sequence does not tell, as in the memory of a switch. TCP
+    /// sends them again; a message in datagrams is refused, and counts as malformed.
     pub frame_corruption: Fraction,
     /// Fraction of frames that come twice; multicast ones excepted. A message in one datagram is then heard twice.
     pub frame_duplication: Fraction,

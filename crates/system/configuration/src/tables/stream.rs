@@ -18,8 +18,8 @@ pub struct Stream {
     pub stream_type: StreamType,
     /// Its name, such as `Main`. Required.
     pub name: String,
-    /// It takes events that one of these chains of `[menu]` accepted; if empty, every accepted event that was not asked to
-    /// go to a stream by name.
+    /// It takes events that one of these chains of `[menu]` accepted. If empty, it takes every accepted event that was
+    /// not asked to go to a stream by name.
     pub chains: Vec<String>,
     /// It takes only events that the algorithm of the event filter sends to it by name.
     pub by_name: bool,

@@ -18,9 +18,9 @@ use crate::units::{Interval, Size};
 pub struct Identity {
     /// Name of the partition, of letters, digits, `_` and `-`, at most 64. Required.
     pub name: String,
-    /// Secret that applications prove to each other before any message is accepted; it never leaves the process that reads it
-    /// here: what others are told is of one run. Without it a new one is drawn for each run. Not by `--set`, which everybody
-    /// can read; whoever can read the file can join the partition.
+    /// Secret that applications prove to each other before any message is accepted. It never leaves the process that
+    /// reads it here: others are told a secret of one run. Without it a new one is drawn for each run. Not by `--set`,
+    /// which everybody can read; whoever can read the file can join the partition.
     pub key: Option<Secret>,
 }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::units::Fraction;
 
-/// How many events of each cause a run may lose, or take with less than all data, and still end as `ok`; with more it ends as
-/// `degraded`, exit status 4. A number of events, or a part such as `"1 %"`. Default: none.
+/// How many events of each cause a run may lose, or take with less than all data, and still end as `ok`. With more it
+/// ends as `degraded`, exit status 4. A number of events, or a part such as `"1 %"`. Default: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table of causes, such as { built_incomplete = 10 }")]
 pub struct Tolerate {

@@ -45,8 +45,8 @@ pub struct Transport {
     pub filter: OrderedCarrier,
     /// What carries events to recorders, and word of them back.
     pub recording: OrderedCarrier,
-    /// What carries all messages inside a read-out crate, and how its data are collected: `shm` leaves fragments in the pages of the
-    /// read-out systems until they have left the crate; `tcp` moves them to the EBIF.
+    /// What carries all messages inside a read-out crate, and how its data are collected. `shm` leaves fragments in the
+    /// pages of the read-out systems until they have left the crate; `tcp` moves them to the EBIF.
     pub roc: OrderedCarrier,
     /// What carries requests for building between processes.
     pub event_request: Carrier,

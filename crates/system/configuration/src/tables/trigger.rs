@@ -26,9 +26,9 @@ pub struct Level1 {
     pub in_flight: u32,
     /// Regions of interest per event, or their mean number; for the source `emulator`.
     pub rois_per_event: u32,
-    /// Path of a file of triggers, one JSON object on each line; for the source `file`. Its keys, all optional, are `bcid`,
-    /// `trigger_type`, `items` (bits) and `rois`, a list of objects of `kind` (`"em"`, `"jet"`, `"muon"`, `"xe"`, `"te"`),
-    /// `eta`, `phi`, `et_mev`, `aux_mev` (two numbers), `thresholds` (bits), `ieta` and `iphi`.
+    /// Path of a file of triggers, one JSON object on each line; for the source `file`. Its keys, all optional, are
+    /// `bcid`, `trigger_type`, `items` (bits) and `rois`, a list of objects. Each has `kind` (`"em"`, `"jet"`, `"muon"`,
+    /// `"xe"`, `"te"`), `eta`, `phi`, `et_mev`, `aux_mev` (two numbers), `thresholds` (bits), `ieta` and `iphi`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Level-1 processors, 1 to 64, each of which sends its part of every event; for the source `external`.
@@ -49,8 +49,8 @@ pub struct Level1 {
     /// Likewise of the time behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Interval>,
-    /// A slice waits so long for other sources when the first one has passed it, and then for room: by default 100 ms; for
-    /// the source `time`. For the source `link`, an event waits so long for sources by `time` or `count`.
+    /// For the source `time`: a slice waits so long for other sources when the first one has passed it, and then for
+    /// room. The default is 100 ms. For the source `link`, an event waits so long for sources by `time` or `count`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<Interval>,
     /// An event goes on without the part of a processor that says nothing for this time; for the source `external`.

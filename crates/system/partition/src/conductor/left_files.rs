@@ -25,9 +25,9 @@ impl LeftFiles {
         Self { directory: directory.into(), run: format!(".{file_run:08}.") }
     }
 
-    /// The files of this run that `application` has left and that are not among those `told`, and what is to be said about them.
-    /// One that was being written is cut behind its last whole event, and removed if nothing was written to it; one that is damaged is
-    /// kept beside what was saved of it.
+    /// The files of this run that `application` has left and that are not among those `told`, and what is to be said
+    /// about them. One that was being written is cut behind its last whole event, and removed if nothing was written to
+    /// it. A damaged one is kept beside the events saved from it.
     pub(super) fn of(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
         let (mut files, mut remarks) = self.by_journal(application, told);
         let part = format!("._{application}._");

@@ -1,5 +1,5 @@
-//! What carries each message of components to other processes: as the partition chooses by type `[EB2007 §II-B.4]`,
-//! and by one of the network ports of a read-out system `[EB2007 §II-A]`.
+//! What carries each message of components to other processes. The partition chooses by type `[EB2007 §II-B.4]`, and by
+//! one of the network ports of a read-out system `[EB2007 §II-A]`.
 //!
 //! Messages that may not be lost have one carrier for each pair of roles. A connection keeps their order, and
 //! nothing relies on an order between pairs. The others may overtake one another, whatever carries them.
@@ -302,8 +302,8 @@ fn is_spread(of: MessageType) -> bool {
     )
 }
 
-/// Both sides come to the same answer. Mixed, since each builder gets every so many-th event; the next request for an event goes
-/// by the next port, since that of the last may be dead.
+/// Both sides come to the same answer. Mixed, since each builder gets every so many-th event. The next request for an
+/// event goes by the next port, since that of the last may be dead.
 fn port_of(event: EventId, request: u32, ports: usize) -> Option<usize> {
     let mixed = (event.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
     mixed.wrapping_add(request as usize).checked_rem(ports)

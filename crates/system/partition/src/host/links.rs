@@ -72,15 +72,15 @@ pub struct NetworkOptions {
     made_max: usize,
     /// Whether peers that send bulk are so many that most of their pages are nearly empty at any time.
     has_many_peers: bool,
-    /// How long a connection may stay without a peer that has proved who it is and then said what it comes for: as long as a
-    /// whole start, in which many processes share few processors.
+    /// How long a connection may stay without a peer that has proved who it is and then said what it comes for. That is
+    /// as long as a whole start, in which many processes share few processors.
     greet_timeout: Duration,
 }
 
 /// All connections of a process, with the pages that they receive into.
 ///
-/// Connections that bring bulk to be kept (those that this process opened: data flow from lower nodes to higher ones) use
-/// a pool of their own: when it is empty they wait, and the messages that free it still get through.
+/// Connections that bring bulk to be kept (this process opened them: data flow from lower nodes to higher ones) use a
+/// pool of their own. When it is empty they wait, and the messages that free it still get through.
 #[derive(Default)]
 pub struct Links {
     network: Option<NetworkParts>,

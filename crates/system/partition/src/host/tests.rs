@@ -65,8 +65,8 @@ fn a_peer_that_takes_no_more_is_heard_to_its_end() {
     }
 }
 
-/// A proxy between two processes that says a frame again, or keeps one, or lets one overtake another, or puts one of another
-/// connection in its place, is noticed with the next frame. What came before is delivered.
+/// A proxy between two processes repeats a frame, keeps one, lets one overtake another, or puts one of another
+/// connection in its place. Each is noticed with the next frame. What came before is delivered.
 #[test]
 fn a_proxy_that_repeats_drops_swaps_or_splices_frames_is_found() {
     let mut of_another = Vec::new();

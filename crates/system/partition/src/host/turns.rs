@@ -66,8 +66,8 @@ impl Host {
         !self.schedule.touched.is_empty()
     }
 
-    /// When a component may want to be called, but for those that were given something since they were flushed: they will be
-    /// before this process sleeps.
+    /// When a component may want to be called, but for those that were given something since their flush. These are
+    /// flushed before this process sleeps.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         self.schedule.earliest
     }

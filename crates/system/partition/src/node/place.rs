@@ -86,8 +86,8 @@ impl Hands<'_, Child<'_>> {
         let (node, life) = (*node, *life);
         let (now, host, waker) = (self.now, &mut *self.host, self.side.waker);
         let role = assembly.application(node).ok_or("no such application")?.role;
-        // Before it has threads, which then are scheduled and bound with it; and in this order, as a normal process would not get
-        // to run on a core that has real-time ones.
+        // Before it has threads, which then are scheduled and bound with it. And in this order, as a normal process
+        // would not get to run on a core that has real-time ones.
         if assembly.partition.processes.scheduling == Scheduling::RealTime {
             set_scheduling_class(REAL_TIME).map_err(|error| format!("processes.scheduling: {error}"))?;
         }

@@ -16,8 +16,8 @@ use crate::human::grouped;
 pub enum RunState {
     /// By its limits or a request to stop, with every event accounted for and all that was accepted whole in the files.
     Ok,
-    /// Likewise, but something that was accepted is lost, incomplete, recorded for a failed filter, or was decided without all
-    /// its data, more of it than `run.tolerate` allows.
+    /// Likewise, but more accepted events than `run.tolerate` allows are lost, incomplete, recorded for a failed
+    /// filter, or were decided without all their data.
     Degraded,
     /// With events that are not accounted for.
     Residual,

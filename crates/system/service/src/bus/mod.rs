@@ -1,7 +1,7 @@
 //! The bus: a NATS server by which others see what the page sees.
 //!
-//! Run control publishes, as one more of those who watch its desk: it has the observation of all hosts already, in the order and with the
-//! numbers that the page shows, and so one login is enough. Commands and leases never go this way, so losing the bus touches no run.
+//! Run control publishes, as one more of those who watch its desk. It has the observation of all hosts already, in the order and with
+//! the numbers that the page shows. So one login is enough. Commands and leases never go this way, so losing the bus touches no run.
 
 mod login;
 #[cfg(feature = "nats")]

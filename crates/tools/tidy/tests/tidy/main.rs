@@ -3,6 +3,7 @@
 mod dependencies;
 mod documents;
 mod purity;
+mod sentences;
 mod sources;
 mod structure;
 mod tree;

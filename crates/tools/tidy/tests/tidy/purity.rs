@@ -14,8 +14,8 @@ use crate::tree::{directory, files, host, manifest, packages, root, run};
 
 const CORE: [&str; 4] = ["control", "dataflow", "membership", "timing"];
 
-/// Compiles the core with a toolchain that has `core` and `alloc` but no `std`: the stronger form of a look for
-/// `extern crate std`, and it needs no other target to be installed.
+/// Compiles the core with a toolchain that has `core` and `alloc` but no `std`. That is the stronger form of a look for
+/// `extern crate std`, and needs no other target to be installed.
 #[test]
 fn the_core_compiles_where_there_is_no_standard_library() {
     let host = host();

@@ -4,9 +4,9 @@ use crate::tree::{File, assert_none, crates, directory, files, manifest, names};
 
 const LINES_MAX: usize = 900;
 
-/// The crates that may have unsafe code, each block with its reason: one talks to the operating system, one counts the holders of
-/// pages, one shares memory with the program of a detector, one takes pointers from C, one reads the time-stamp counter, one has
-/// semaphores.
+/// The crates that may have unsafe code, each block with its reason. The first talks to the operating system. The next
+/// ones count the holders of pages, share memory with the program of a detector, take pointers from C, and read the
+/// time-stamp counter. The last ones have semaphores and allocate.
 const MAY_BE_UNSAFE: [&str; 7] = ["transport", "pages", "link", "weir-c", "stamps", "semaphores", "heap"];
 
 #[test]

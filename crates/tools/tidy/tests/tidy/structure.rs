@@ -78,8 +78,7 @@ fn module_of(file: &File) -> Option<Module> {
 
 /// The paths that the sources of a file name, from `crate` or `super` on, without those in its tests and comments.
 fn paths(text: &str) -> impl Iterator<Item = Vec<String>> {
-    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
-    let code: String = code
+    let code: String = before_tests(text)
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .fold(String::new(), |all, line| all + line + "\n");
@@ -93,6 +92,16 @@ fn paths(text: &str) -> impl Iterator<Item = Vec<String>> {
         }
     }
     found.into_iter()
+}
+
+/// The text before the tests that end it: a module with its body in this file, not one in a file of its own.
+fn before_tests(text: &str) -> &str {
+    let mark = "#[cfg(test)]\nmod ";
+    let is_body = |at: &usize| {
+        let name_and_rest = &text[at + mark.len()..];
+        name_and_rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').starts_with(" {")
+    };
+    text.match_indices(mark).map(|(at, _)| at).find(is_body).map_or(text, |at| &text[..at])
 }
 
 /// Follows a path through its `::` and, where it divides, through each of `{a, b::{c, d}}`. Gives the rest of the text.
@@ -153,6 +162,13 @@ fn paths_are_understood() {
     let mut found: Vec<String> = paths(text).map(|path| path.join("::")).collect();
     found.sort();
     assert_eq!(found, ["crate::a::b", "crate::a::c::d", "crate::a::c::e", "crate::h::i", "super::super::g"]);
+}
+
+#[test]
+fn only_a_body_of_tests_ends_the_paths_of_a_file() {
+    let text = "#[cfg(test)]\nmod tests;\nuse crate::seen;\n#[cfg(test)]\nmod more {\n    use crate::not_seen;\n}\n";
+    let found: Vec<String> = paths(text).map(|path| path.join("::")).collect();
+    assert_eq!(found, ["crate::seen"]);
 }
 
 #[test]

@@ -56,8 +56,7 @@ pub(super) struct Sfi {
     pub(super) reachable: bool,
     /// The one in which it was seen last.
     pub(super) life: Option<Incarnation>,
-    /// All that it held when a DFM that returned came up with it is known: until then an event that it is given could be one that
-    /// it has.
+    /// All that it held when a DFM that returned came up with it is known. Until then the DFM could give it an event that it has.
     pub(super) told: bool,
     pub(super) gone: bool,
     /// It has told the fates of all its events.
@@ -110,7 +109,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// What a builder has not got goes with its connection.
+    /// Messages that a builder has not got go with its connection.
     pub(super) fn forget(&mut self, sfi: NodeId) {
         self.builds.forget(sfi);
         self.grants.forget(sfi);

@@ -1,9 +1,9 @@
 //! A dataflow manager that returns within a run: what its former life knew, the others still hold.
 //!
-//! Event builders tell what they have in building, what was granted to them, and what they have finished. The
-//! sources tell again all accepted events that are not known to be finished. What they say waits until the builders
-//! have told, so that no event that a builder holds or has finished is given out a second time. Ends of event wait,
-//! too: the event may have been granted to another builder, which has not told yet.
+//! Event builders tell what they have in building, what was granted to them, and what they have finished. The sources
+//! tell again all accepted events that are not known to be finished. Their words wait until the builders have told. So
+//! no event that a builder holds or has finished is given out a second time. Ends of event wait, too: the event may
+//! have been granted to another builder, which has not told yet.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -117,7 +117,7 @@ impl Dfm {
         let Some(recovery) = &mut self.returning.recovery else { return Some(input) };
         recovery.begin(now, self.parameters.build_timeout);
         let waits = match &input {
-            // What is known to be finished is neither built again nor granted.
+            // A finished event is neither built again nor granted.
             Input::Message { message: Message::Held(_), .. } => false,
             Input::Message { message: Message::EndOfEvent(_), .. } => true,
             Input::Message { from: node, .. } | Input::Peer { node, .. } => {
@@ -230,6 +230,6 @@ impl Dfm {
     }
 }
 
-/// One that can be reached and says nothing is slow: so many times longer it is waited for, since what it holds would be built
-/// a second time.
+/// One that can be reached and says nothing is slow. The DFM waits so many times longer for it, since the events that it holds
+/// would be built a second time.
 const PATIENCE: u32 = 10;

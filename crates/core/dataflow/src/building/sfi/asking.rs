@@ -118,9 +118,9 @@ impl Sfi {
         self.asking.requests.add(to, request, out);
     }
 
-    /// Events that came together are asked for together, as far as credits last for all their sources: source by source, in
-    /// the order of the first event. The same messages go as if it was done event by event; but what is kept of a source, and
-    /// its group of requests, are touched once for all events.
+    /// Events that came together are asked for together, as far as credits last for all their sources. That goes source by
+    /// source, in the order of the first event. The same messages go as event by event. But the books of a source, and its
+    /// group of requests, are touched once for all events.
     fn ask_together(&mut self, now: Time, out: &mut Outbox) {
         let Some(all) = self.asking.to_ask.front().and_then(|event| self.whole(*event)) else { return };
         let affordable = self.asking.credits.left().checked_div(all).unwrap_or(0);

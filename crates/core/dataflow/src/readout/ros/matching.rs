@@ -56,8 +56,8 @@ impl Ros {
         }
     }
 
-    /// Events were issued. A slice is made at once, since level 1 has waited for all who had something to say; the event of a trigger
-    /// when its data have come.
+    /// Events were issued. A slice is made at once, since level 1 has waited for all sources with something to say. The event of a
+    /// trigger is made when its data have come.
     pub(super) fn await_data(&mut self, now: Time, events: &[EventInfo], times: &[Interval]) {
         let links = self.links.as_deref_mut().expect("links that push");
         let (slice, watch) = (links.slice, &links.watch);
@@ -212,7 +212,7 @@ impl Links {
         Some(Passed { first, all: all.unwrap_or(any).min(most), any: any.min(most), last })
     }
 
-    /// A time that is too far from the slices that were issued is none; where events are triggers, one that is far from those and
+    /// A time that is too far from the slices that were issued is none. Where events are triggers, it is one far from those and
     /// from what else the source has sent.
     fn is_near(&self, timed: &Timed, rob: &Rob, time: u64) -> bool {
         let Some(slices) = self.slice else { return timed.is_near(time, rob.chunks().and_then(Chunks::watermark)) };

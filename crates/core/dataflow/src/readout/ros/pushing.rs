@@ -88,7 +88,7 @@ impl Ros {
             self.pushing.destinations.withdraw(event);
         }
         if self.parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table) {
-            // Both are in the order of level 1. What is not is sent twice at worst.
+            // Both are in the order of level 1. Events out of order are sent twice at worst.
             let to_read = self.reads.next.binary_search_by_key(&event, |next| next.event.event);
             let reading = self.reads.under_way.binary_search_by_key(&event, |(_, next)| next.event.event);
             let to_read = to_read.ok().map(|place| &mut self.reads.next[place]);

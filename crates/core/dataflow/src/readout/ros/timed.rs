@@ -16,7 +16,7 @@ pub(super) struct Timed {
     pub(super) waiting: VecDeque<Waiting>,
     /// Where the newest event begins.
     newest: Option<u64>,
-    /// What lies below may have belonged to an event that was made before the source had passed it.
+    /// Data below it may have belonged to an event that was made before the source had passed it.
     pub(super) missed: u64,
 }
 

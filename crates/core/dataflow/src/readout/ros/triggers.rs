@@ -45,7 +45,7 @@ impl Ros {
         }
     }
 
-    /// Who gives triggers is there. In a new life it counts those that it gives from 0.
+    /// The source of triggers is there. In a new life it counts those that it gives from 0.
     pub(super) fn on_trigger_source(&mut self, life: Incarnation, out: &mut Outbox) {
         if self.given.life.replace(life).is_some_and(|before| before != life) {
             self.taken = TakenCount::new(self.parameters.level1, self.parameters.in_flight);

@@ -9,11 +9,11 @@ use transport::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use transport::poller::Poller;
 use transport::udp::{Endpoint, PeerId};
 
-/// An [`Endpoint`] with one peer, as a [`Link`] that neither keeps order nor delivers everything, whose receiver does not
-/// hold its sender up, and which never loses its peer: it does not know whether there is one.
+/// An [`Endpoint`] with one peer, as a [`Link`] that neither keeps order nor delivers everything, and whose receiver
+/// does not hold its sender up. It never loses its peer, as it does not know whether there is one.
 ///
-/// With [acknowledgements](transport::udp::UdpOptions::acknowledged) it keeps order, delivers everything once, and holds its sender
-/// up; a peer that is gone is one that acknowledges nothing for long, and nobody tells that it closes.
+/// With [acknowledgements](transport::udp::UdpOptions::acknowledged) it keeps order, delivers everything once, and
+/// holds its sender up. A peer that is gone is one that acknowledges nothing for long, and nobody tells that it closes.
 #[derive(Debug)]
 pub(crate) struct UdpLink {
     endpoint: Endpoint,

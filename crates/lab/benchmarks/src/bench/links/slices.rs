@@ -1,9 +1,9 @@
 //! Slices of time of many free-running sources, beside events of as many sources of which one triggers.
 //!
-//! The sources are threads of one process. Each writes and sends pieces of equal length, over shared memory, as fast as they are taken.
-//! Without a trigger a piece is a chunk of time: it follows the one before it, and a slice takes the chunks of a tenth of its length that
-//! follow it, too. With a trigger a piece is the fragment of an event, as long as the chunks of a slice together. One process is the
-//! partition: no bytes move, so that the bookkeeping of either is all that costs.
+//! The sources are threads of one process. Each writes and sends pieces of equal length, over shared memory, as fast as
+//! they are taken. Without a trigger a piece is a chunk of time, which follows the one before it. A slice takes the chunks
+//! of a tenth of its length that follow it, too. With a trigger a piece is the fragment of an event, as long as the chunks
+//! of a slice together. One process is the partition: no bytes move, so that the bookkeeping of either is all that costs.
 
 use std::fmt;
 use std::io;

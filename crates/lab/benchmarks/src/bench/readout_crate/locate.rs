@@ -1,8 +1,8 @@
 //! The time in which an EBIF locates the fragments of an event, for 1 to 16 ROBs \[DAQ1999 Fig. 9, 21\].
 //!
-//! The driver of the EBIF is metered while the ROBs, processes of their own, answer it. All is counted from the order to collect an
-//! event until its fragments are together: what the component does with orders and replies, requests and replies on their way
-//! through its connections, reading these. By messages the data come with the replies, so reading moves them, too.
+//! The driver of the EBIF is metered while the ROBs, processes of their own, answer it. All is counted from the order
+//! to collect an event until its fragments are together. The component handles orders and replies; requests and replies
+//! pass through its connections, and are read. By messages the data come with the replies, so reading moves them, too.
 //!
 //! The reference reads the head of each fragment, once, where another thread has written it.
 

@@ -92,8 +92,8 @@ impl Mark {
     }
 }
 
-/// The least that a ROB could do: a free page, its header and trailer, an entry in a table in the order of events, and later a look
-/// at it, or none.
+/// The least that a ROB could do. It is a free page, its header and trailer, an entry in a table in the order of
+/// events, and later a look at it.
 fn bare(seconds: f64) -> Figures {
     let params = RobParams::default();
     let (prefix, suffix) = (rob_prefix(&params, FRAGMENT_BYTES as usize), rob_suffix(&params, FRAGMENT_BYTES as usize));

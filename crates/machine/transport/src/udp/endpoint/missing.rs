@@ -192,8 +192,8 @@ impl Endpoint {
         }
     }
 
-    /// How much to ask for at a time, of each message that is sent in parts: what finds room in the receive buffer beside what is
-    /// asked for of the others.
+    /// How much to ask for at a time, of each message that is sent in parts. That much finds room in the receive buffer beside
+    /// what is asked for of the others.
     fn part_len(&self) -> usize {
         let in_parts: usize = self.peers.iter().map(|peer| peer.reassembly.in_parts()).sum();
         (self.buffers.receive_granted / KERNEL_BYTES_PER_BYTE / in_parts.max(1))
@@ -205,8 +205,8 @@ impl Endpoint {
 /// peer that has taken it leaves others their share of the single datagrams.
 const SINGLES_PER_ASK: usize = 16;
 
-/// As the kernel counts its buffers, a byte of an Ethernet datagram with its share of the management; twice, so that others find
-/// room as well.
+/// A byte of an Ethernet datagram with its share of the management, as the kernel counts its buffers. It is twice that, so that
+/// others find room as well.
 const KERNEL_BYTES_PER_BYTE: usize = 4;
 
 /// A part is so many times as long as what goes unasked: a longer one would keep the network no busier.
