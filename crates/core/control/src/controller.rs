@@ -13,7 +13,7 @@ use base::ids::{NodeId, Role};
 use base::time::Time;
 use dataflow::component::Outbox;
 use dataflow::message::{Command, FileRecord, Message};
-use dataflow::report::Report;
+use dataflow::report::{Report, Unexpected};
 
 /// An application of the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,7 @@ struct OneRun {
     dead: Vec<NodeId>,
     reports: BTreeMap<NodeId, Report>,
     lives: Lives,
+    unexpected: Vec<Unexpected>,
     files: Vec<FileRecord>,
     /// Why the run was not ended by its own limits.
     reasons: Vec<String>,
@@ -93,6 +94,8 @@ pub struct Ending {
     pub reports: BTreeMap<NodeId, Report>,
     /// What all applications have counted, in all their lives.
     pub lives: Lives,
+    /// What nobody has to say to run control.
+    pub unexpected: Vec<Unexpected>,
     /// Applications that died.
     pub dead: Vec<NodeId>,
     /// Whether what was in hand was given up.
@@ -326,6 +329,7 @@ impl Controller {
             stopped: self.run.stopped,
             reports: self.run.reports.clone(),
             lives: self.run.lives.clone(),
+            unexpected: self.run.unexpected.clone(),
             dead: self.run.dead.clone(),
             forced: self.run.forced,
             files: self.files_once(),
@@ -337,6 +341,11 @@ impl Controller {
     fn files_once(&self) -> Vec<FileRecord> {
         let mut paths = BTreeSet::new();
         self.run.files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
+    }
+
+    /// Counts what an application has not to say to run control.
+    pub fn refuse(&mut self, from: NodeId, message: &Message) {
+        Unexpected::count(&mut self.run.unexpected, from, message.name());
     }
 
     fn enter(&mut self, now: Time, stage: usize, out: &mut Outbox) {

@@ -85,7 +85,7 @@ impl Node {
             message if self.is_expected(envelope.from, &message) => {
                 self.component.handle(now, Input::Message { from: envelope.from, message }, out);
             }
-            message => self.refuse(envelope.from, &message),
+            message => Unexpected::count(&mut self.unexpected, envelope.from, message.name()),
         }
         self.tell_run_control(now, out);
     }
@@ -149,18 +149,6 @@ impl Node {
         !message.is_about_connections() && may_go && message.adds_up()
     }
 
-    /// Counts it by kind and sender, as far as there are few.
-    #[cold]
-    fn refuse(&mut self, from: NodeId, message: &Message) {
-        let name = message.name();
-        let known = self.unexpected.iter().position(|known| known.from == from && known.message == name);
-        if known.is_none() && self.unexpected.len() < UNEXPECTED_KINDS {
-            self.unexpected.push(Unexpected { from, message: name, count: 0 });
-        }
-        let last = self.unexpected.len() - 1;
-        self.unexpected[known.unwrap_or(last)].count += 1;
-    }
-
     /// The life of a peer that can be reached.
     fn life_of(&self, peer: NodeId) -> Option<Incarnation> {
         let place = self.peers.binary_search_by_key(&peer, |(node, _)| *node).ok()?;
@@ -221,6 +209,3 @@ pub fn route(
         }
     }
 }
-
-/// So many kinds and senders of messages that nobody should have sent are told apart; all others count with the last.
-const UNEXPECTED_KINDS: usize = 32;

@@ -141,6 +141,22 @@ pub struct Unexpected {
     pub count: u64,
 }
 
+impl Unexpected {
+    /// Counts a message by kind and sender, as far as there are few.
+    #[cold]
+    pub fn count(all: &mut Vec<Self>, from: NodeId, message: String) {
+        let known = all.iter().position(|known| known.from == from && known.message == message);
+        if known.is_none() && all.len() < UNEXPECTED_KINDS {
+            all.push(Self { from, message, count: 0 });
+        }
+        let last = all.len() - 1;
+        all[known.unwrap_or(last)].count += 1;
+    }
+}
+
+/// So many kinds and senders are told apart; all others count with the last.
+const UNEXPECTED_KINDS: usize = 32;
+
 /// Messages over the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Network {

@@ -273,6 +273,7 @@ impl Conductor {
     fn on_message(&mut self, now: Time, host: &mut Host, from: NodeId, message: Message) {
         let may_say = |role| !message.is_about_connections() && message.may_go(role, Role::RunControl);
         if !self.assembly.application(from).is_some_and(|app| may_say(app.role)) {
+            self.controller.refuse(from, &message);
             return self.say(&format!(
                 "{} says {} to run control, which has to hear none",
                 self.name(from),

@@ -17,6 +17,7 @@ use configuration::Tolerate;
 use control::accounting::Accounting;
 use control::controller::{Application, Ending};
 use dataflow::message::FileRecord;
+use dataflow::node::RUN_CONTROL;
 use dataflow::report::{
     self, CarrierKind, DatagramCounts, L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters,
 };
@@ -336,7 +337,7 @@ impl Summary {
             dead_time_fraction: fraction(level1.vetoed as f64, level1.offered as f64),
             blocked_by: blocked_by(facts, ending),
             reasks: sfi.reasks + sfi.pushed_late + l2pu.reasks,
-            network: Network { unexpected: unexpected(facts, all.values()), ..facts.network.clone() },
+            network: Network { unexpected: unexpected(facts, ending, all.values()), ..facts.network.clone() },
             files: ending.files.iter().map(FileSummary::from).collect(),
             selection: Selection::new(facts, ending),
             degraded_by: verdict.degraded_by,
@@ -464,16 +465,16 @@ fn latency<'a>(reports: impl Iterator<Item = &'a Report>) -> Latency {
 }
 
 /// What nobody should have sent, with the names of both sides.
-fn unexpected<'a>(facts: &RunFacts, reports: impl Iterator<Item = &'a Report>) -> Vec<Unexpected> {
-    let of = |report: &'a Report| {
-        report.unexpected.iter().map(|refused| Unexpected {
-            from: facts.name(refused.from),
-            to: facts.name(report.node),
-            message: refused.message.clone(),
-            count: refused.count,
-        })
+fn unexpected<'a>(facts: &RunFacts, ending: &Ending, reports: impl Iterator<Item = &'a Report>) -> Vec<Unexpected> {
+    let by_control = ending.unexpected.iter().map(|refused| (RUN_CONTROL, refused));
+    let by_applications = reports.flat_map(|report| report.unexpected.iter().map(|refused| (report.node, refused)));
+    let of = |(to, refused): (NodeId, &report::Unexpected)| Unexpected {
+        from: facts.name(refused.from),
+        to: facts.name(to),
+        message: refused.message.clone(),
+        count: refused.count,
     };
-    reports.flat_map(of).collect()
+    by_control.chain(by_applications).map(of).collect()
 }
 
 fn blocked_by(facts: &RunFacts, ending: &Ending) -> Vec<BlockedBy> {

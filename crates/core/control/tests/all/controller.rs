@@ -8,7 +8,7 @@ use control::controller::{Application, Controller, Ending, RunLimits};
 use control::states::{Illegal, State, Verb};
 use dataflow::component::{Action, Outbox};
 use dataflow::message::{Command, FileRecord, Message};
-use dataflow::report::Report;
+use dataflow::report::{Report, Unexpected};
 
 const LEVEL1: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
@@ -169,4 +169,17 @@ fn reasons_to_end_are_those_of_a_run_that_has_not_ended() {
     let ending = controller.ending().unwrap();
     assert!(ending.forced);
     assert_eq!(ending.reasons, ["a disk is full", "a key is wrong", "interrupted"]);
+}
+
+#[test]
+fn what_nobody_has_to_say_to_run_control_is_counted_in_its_run() {
+    let mut controller = controller();
+    controller.boot().unwrap();
+    begin(&mut controller, at(0), 1);
+    (0..2).for_each(|_| controller.refuse(SFI, &Message::Taken(1)));
+    let unexpected = drain(&mut controller, at(1), &[], 0).unexpected;
+    assert_eq!(unexpected, [Unexpected { from: SFI, message: Message::Taken(1).name(), count: 2 }]);
+    controller.disconnect().unwrap();
+    begin(&mut controller, at(2), 1);
+    assert_eq!(drain(&mut controller, at(3), &[], 0).unexpected, []);
 }
