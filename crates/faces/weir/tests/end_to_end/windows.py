@@ -45,6 +45,16 @@ class Wrong:
         return weir.Decision.accept(windows=[windows.get(event.event_number, weir.Window(begin, end))])
 
 
+class Two:
+    """Keeps two sources of each slice, whether they are there or not."""
+
+    def __init__(self, setup):
+        self.keep = [setup.sources["s0"], setup.sources["s3"]]
+
+    def process(self, event):
+        return weir.Decision.accept(windows=[weir.Window(*event.interval, sources=self.keep)])
+
+
 class Robs:
     """Keeps two ROBs of each event with an even number, and all of the others."""
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use eformat::StatusWord;
 use serde::Deserialize;
 
 use crate::running::{Ended, Job};
@@ -69,6 +70,30 @@ fn windows_that_there_are_not_send_the_slice_to_the_debug_stream() {
             ((1..5).contains(&slice), (1..5).contains(&slice))
         );
     }
+}
+
+/// One that has died is marked in the file, and one that no window names has no fragment.
+#[test]
+fn a_source_that_is_missing_is_told_from_one_that_is_left_out() {
+    let Some((stream, python)) = stream("a_source_that_is_missing_is_told_from") else { return };
+    let running = filtered(stream.job(), "Two", &python).start();
+    let ends = |place| if place == 3 { Ends::Dies } else { Ends::Well };
+    let sources: Vec<_> = (0..SOURCES).map(|place| stream.source(place, ends(place))).collect();
+    let (ended, _) = running.end().expect_degraded(&["built_incomplete"]);
+    sources.into_iter().for_each(|source| drop(source.join().unwrap()));
+    let lost = StatusWord::LOST.0;
+    let mut missing = BTreeMap::new();
+    for (slice, event) in read(&ended) {
+        assert_eq!(event.sources.keys().copied().collect::<Vec<_>>(), [id(0), id(3)], "slice {slice}");
+        let left_out: BTreeSet<u32> =
+            event.said.expect("what was asked for").left_out.iter().map(|one| one.0).collect();
+        assert_eq!(left_out, [1, 2, 4, 5, 6, 7].map(id).into(), "slice {slice}");
+        let FoundSource { status, chunks } = &event.sources[&id(3)];
+        assert_eq!(*status == lost, chunks.is_none(), "slice {slice}");
+        *missing.entry(*status == lost).or_insert(0) += 1;
+        assert!(event.sources[&id(0)].chunks.is_some(), "empty, where it has ended");
+    }
+    assert!(missing.values().all(|slices| *slices > 3) && missing.len() == 2, "{missing:?}");
 }
 
 /// A triggered partition: its data have no times.
