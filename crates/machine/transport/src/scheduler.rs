@@ -17,6 +17,7 @@ use core::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
 use stamps::{NOWHERE, Section};
 use std::sync::Arc;
+use std::thread;
 
 /// A task; `S` is what the tasks of a scheduler share, such as the software FIFOs between them.
 pub trait Task<S = ()> {
@@ -137,7 +138,11 @@ impl<'t, S> Scheduler<'t, S> {
         while !self.stop.load(Ordering::Relaxed) {
             let now = clock::now();
             if self.pass(now, shared)? {
-                self.idle.busy();
+                let pause = self.idle.busy();
+                if !pause.is_zero() {
+                    self.counters.sleeps += 1;
+                    thread::sleep(pause);
+                }
                 continue;
             }
             match self.idle.idle(now) {
