@@ -1,6 +1,6 @@
 //! Run control's side of agents: a thread that launches, hears and tells them. Whatever run control does meanwhile, agents hear of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -45,7 +45,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    wishes: Vec<Wish>,
+    wishes: VecDeque<Wish>,
     /// Nobody wants anything any more.
     is_left: bool,
     ended: Vec<(NodeId, String)>,
@@ -86,7 +86,7 @@ impl Hub {
         };
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        let news = News { epoll, ready: Vec::new(), reaps_at: clock::now() };
+        let news = News { epoll, ready: Vec::new(), has_wishes: false, reaps_at: clock::now() };
         let serving = Serving { shared: shared.clone(), listener, news, roster, hands, leases, next_link: 0 };
         let thread = thread::Builder::new().name("agents".into()).spawn(move || serving.serve())?;
         Ok(Self { shared, thread: Some(thread) })
@@ -123,7 +123,7 @@ impl Hub {
     }
 
     fn wish(&self, wish: Wish) {
-        self.shared.state().wishes.push(wish);
+        self.shared.state().wishes.push_back(wish);
         self.shared.wake();
     }
 }
@@ -163,6 +163,8 @@ struct News {
     epoll: OwnedFd,
     /// Of the last wait: numbers of connections, [`WAKE`] or [`LISTENER`].
     ready: Vec<u64>,
+    /// More is wanted than was done in the last pass.
+    has_wishes: bool,
     /// When it looks at launchers again.
     reaps_at: Time,
 }
@@ -201,7 +203,10 @@ impl Serving {
             let now = clock::now();
             let (wishes, is_left) = {
                 let mut state = self.shared.state();
-                (core::mem::take(&mut state.wishes), state.is_left)
+                let few = state.wishes.len().min(WISHES_PER_PASS);
+                let wishes: Vec<Wish> = state.wishes.drain(..few).collect();
+                self.news.has_wishes = !state.wishes.is_empty();
+                (wishes, state.is_left)
             };
             wishes.into_iter().for_each(|wish| self.fulfil(now, wish));
             self.accept(now);
@@ -220,6 +225,7 @@ impl Serving {
     fn wait(&mut self, deadline: Option<Time>) {
         let now = clock::now();
         let wait = deadline.map_or(TICK, |at| at.since(now).min(TICK));
+        let wait = if self.news.has_wishes { Duration::ZERO } else { wait };
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         let mut events = Vec::with_capacity(READY_MAX);
         // A signal that comes is none that is waited for.
@@ -416,6 +422,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// In place of the number of a connection.
 const WAKE: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
+/// To launch an agent takes a while, and those that have come would give run control up if nobody heard them before all are launched.
+const WISHES_PER_PASS: usize = 4;
 /// Others come with the next wait.
 const READY_MAX: usize = 128;
 /// Connections without a proof, beside one of each host.
