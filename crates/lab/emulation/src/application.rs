@@ -58,11 +58,11 @@ struct Hands {
 
 /// The partition, once for all applications that are told the same.
 #[derive(Clone, Default)]
-pub(crate) struct Assemblies(Rc<RefCell<Option<Known>>>);
+pub(crate) struct Assemblies(Rc<RefCell<Option<Rc<Known>>>>);
 
 struct Known {
     configuration: String,
-    assembly: Rc<Assembly>,
+    assembly: Assembly,
     roles: Arc<[Role]>,
     inputs: Inputs,
 }
@@ -307,13 +307,14 @@ impl ParticipantDriver for Hands {
 
     fn take_place(&mut self, welcome: Welcome, _: LinkId) -> Result<Place, String> {
         let Introduction { node, life, .. } = self.introduction;
-        let (assembly, roles, inputs) = self.assemblies.of(&welcome)?;
+        let known = self.assemblies.of(&welcome)?;
+        let Known { assembly, roles, inputs, .. } = &*known;
         if assembly.name(node) != self.name {
             return Err(format!("{} was told to be {}", self.name, assembly.name(node)));
         }
         let triggers = inputs.triggers().filter(|_| roles[usize::from(node.0)] == Role::Level1);
         let component = assembly.parameters(node, life != Incarnation::FIRST).component(triggers);
-        self.node = Some(Node::new(node, assembly.run(), life, Arc::clone(&roles), component));
+        self.node = Some(Node::new(node, assembly.run(), life, Arc::clone(roles), component));
         self.awaited = awaited_by(roles[usize::from(node.0)]).iter().flat_map(|role| assembly.of(*role)).collect();
         self.tell(RUN_CONTROL, PeerState::Up(Incarnation::FIRST));
         Ok(Place::default())
@@ -331,19 +332,17 @@ impl ParticipantDriver for Hands {
 }
 
 impl Assemblies {
-    fn of(&self, welcome: &Welcome) -> Result<(Rc<Assembly>, Arc<[Role]>, Inputs), String> {
+    fn of(&self, welcome: &Welcome) -> Result<Rc<Known>, String> {
         let mut known = self.0.borrow_mut();
-        if known.as_ref().is_none_or(|known| known.configuration != welcome.configuration) {
-            let partition = Partition::parse("welcome", &welcome.configuration, &[]);
-            let partition = partition.map_err(|error| error.to_string())?;
-            let inputs = Inputs::open(&partition).map_err(|error| error.to_string())?;
-            let assembly = Assembly::new(partition, welcome.robs.clone());
-            let roles = assembly.roles().into();
-            let configuration = welcome.configuration.clone();
-            *known = Some(Known { configuration, assembly: Rc::new(assembly), roles, inputs });
+        if let Some(known) = known.as_ref().filter(|known| known.configuration == welcome.configuration) {
+            return Ok(Rc::clone(known));
         }
-        let known = known.as_ref().expect("it was just put there");
-        Ok((Rc::clone(&known.assembly), known.roles.clone(), known.inputs.clone()))
+        let partition = Partition::parse("welcome", &welcome.configuration, &[]);
+        let partition = partition.map_err(|error| error.to_string())?;
+        let inputs = Inputs::open(&partition).map_err(|error| error.to_string())?;
+        let assembly = Assembly::new(partition, welcome.robs.clone());
+        let (roles, configuration) = (assembly.roles().into(), welcome.configuration.clone());
+        Ok(Rc::clone(known.insert(Rc::new(Known { configuration, assembly, roles, inputs }))))
     }
 }
 

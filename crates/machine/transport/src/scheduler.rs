@@ -141,7 +141,7 @@ impl<'t, S> Scheduler<'t, S> {
                 let pause = self.idle.busy();
                 if !pause.is_zero() {
                     self.counters.sleeps += 1;
-                    thread::sleep(pause);
+                    rest(pause);
                 }
                 continue;
             }
@@ -219,6 +219,11 @@ impl<'t, S> Scheduler<'t, S> {
         self.waker_readiness.clear_readable();
         woken.map(|_| ())
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time itself is what is waited for")]
+fn rest(pause: Duration) {
+    thread::sleep(pause);
 }
 
 /// How often the kernel is asked for news: in each pass, unless it had none for many while work came from memory. Passes may

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use emulation::farm::Seen;
@@ -18,7 +17,7 @@ use serde_json::json;
 use transport::clock;
 
 use super::BenchError;
-use super::served::Served;
+use super::served::{Served, pass};
 use crate::bench::arguments::BenchArgs;
 
 /// What was found.
@@ -58,10 +57,10 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     let partition = format!("bench-agents-{}", std::process::id());
     let text = configuration(&partition, args, &program);
     let served = Served::start(folder.path(), &text, &partition)?;
-    let boot_s = served.order("boot", json!({}))?;
+    let boot_s = served.order("boot", &json!({}))?;
     let cores_booted = cores(&served, args.seconds);
-    let start_s = served.order("start", json!({}))?;
-    thread::sleep(SETTLE);
+    let start_s = served.order("start", &json!({}))?;
+    pass(SETTLE);
     let cores = cores(&served, args.seconds);
     let reported = reported(&served)?;
     let state = served.status()?["state"].clone();
@@ -69,7 +68,7 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
         return Err(BenchError::NotServed(format!("the partition is {state} in the middle of the run")));
     }
     let (last, stop_s) = served.stop()?;
-    let shutdown_s = served.order("shutdown", json!({}))?;
+    let shutdown_s = served.order("shutdown", &json!({}))?;
     let memory_bytes = served.memory_bytes("VmHWM");
     drop(served);
     Ok(Found {
@@ -109,7 +108,7 @@ impl Found {
 /// The processors that a process uses in so many seconds.
 fn cores(served: &Served, seconds: f64) -> f64 {
     let (began, before) = (clock::now(), served.cpu_s());
-    thread::sleep(Duration::from_secs_f64(seconds));
+    pass(Duration::from_secs_f64(seconds));
     (served.cpu_s() - before) / clock::now().since(began).as_secs_f64()
 }
 

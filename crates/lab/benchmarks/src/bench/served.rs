@@ -38,7 +38,7 @@ impl Served {
             match RunControl::find(Some(partition), "bench".to_owned()) {
                 Ok(control) => return Ok(Self { process, control }),
                 Err(_) if process.try_wait().is_ok_and(|ended| ended.is_none()) && clock::now() < until => {
-                    thread::sleep(LOOK_EVERY);
+                    pass(LOOK_EVERY);
                 }
                 Err(error) => {
                     let _ = process.kill();
@@ -56,7 +56,7 @@ impl Served {
     }
 
     /// Gives an order that has to succeed; how long it took, in seconds.
-    pub(super) fn order(&self, verb: &str, run: Value) -> Result<f64, BenchError> {
+    pub(super) fn order(&self, verb: &str, run: &Value) -> Result<f64, BenchError> {
         let began = clock::now();
         self.control.post(&format!("orders/{verb}"), json!({ "run": run }))?.map_err(BenchError::NotServed)?;
         Ok(clock::now().since(began).as_secs_f64())
@@ -71,7 +71,7 @@ impl Served {
     pub(super) fn stop(&self) -> Result<(Value, f64), BenchError> {
         let began = clock::now();
         let events = self.control.events()?;
-        self.order("stop", json!({}))?;
+        self.order("stop", &json!({}))?;
         let statuses = events.filter(|(event, _)| event == "status").map(|(_, status)| status);
         let mut over = statuses.filter(|status| status["run"].is_null() && !status["last"].is_null());
         let status = over.next().ok_or_else(|| BenchError::NotServed("it was gone before the run ended".to_owned()))?;
@@ -103,6 +103,12 @@ impl Drop for Served {
         }
         let _ = self.process.wait();
     }
+}
+
+/// Lets so much time pass.
+#[expect(clippy::disallowed_methods, reason = "the time itself is what is waited for")]
+pub(super) fn pass(time: Duration) {
+    thread::sleep(time);
 }
 
 impl From<Unheard> for BenchError {

@@ -25,7 +25,7 @@ use self::page::{Pages, VIEWS};
 use super::BenchError;
 use super::event_builder;
 use super::paired::{Comparison, Figures, RatioOf, median};
-use super::served::Served;
+use super::served::{Served, pass};
 use crate::bench::arguments::BenchArgs;
 
 /// What was found.
@@ -74,9 +74,9 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     let mut partition = Partition::parse("event-builder bench", &event_builder::configuration(&building), &[])?;
     partition.partition.name.clone_from(&name);
     let served = Served::start(folder.path(), &partition.to_toml(), &name)?;
-    served.order("boot", json!({}))?;
-    served.order("start", json!({ "duration": "100 h" }))?;
-    thread::sleep(SETTLE);
+    served.order("boot", &json!({}))?;
+    served.order("start", &json!({ "duration": "100 h" }))?;
+    pass(SETTLE);
     let (bytes_per_event, mut pairs) = (f64::from(args.fragment) * f64::from(args.sources), Vec::new());
     for pair in 0..args.pairs {
         let watched = |pages| watched(&served, pages, args.seconds, bytes_per_event);
@@ -90,7 +90,7 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
         pairs.push(both);
     }
     let (last, _) = served.stop()?;
-    served.order("shutdown", json!({}))?;
+    served.order("shutdown", &json!({}))?;
     let &BenchArgs { sources, fragment: fragment_bytes, pages, pairs: count, seconds, .. } = args;
     let parameters = Parameters { sources, fragment_bytes, pages, pairs: count, seconds };
     let runs: Vec<(Figures, Figures)> = pairs.iter().map(|(with, without)| (with.figures, without.figures)).collect();
@@ -143,7 +143,7 @@ fn watched(served: &Served, pages: u32, seconds: f64, bytes_per_event: f64) -> R
                 })
             })
             .collect();
-        thread::sleep(SETTLE);
+        pass(SETTLE);
         let stretch = stretch(served, &bytes, seconds, bytes_per_event);
         are_open.store(false, Ordering::Relaxed);
         let shown: Result<(), Unheard> =
@@ -161,11 +161,11 @@ fn stretch(served: &Served, bytes: &AtomicU64, seconds: f64, bytes_per_event: f6
         Ok([built, elapsed_s, control_s + children_cpu_s(served.id()), control_s, own_s, read])
     };
     let (began, before) = (clock::now(), look()?);
-    thread::sleep(Duration::from_secs_f64(seconds));
+    pass(Duration::from_secs_f64(seconds));
     let (mut after, mut wall_s) = (look()?, clock::now().since(began).as_secs_f64());
     // A status stays for a second.
     while after[1] <= before[1] {
-        thread::sleep(LOOK_EVERY);
+        pass(LOOK_EVERY);
         (after, wall_s) = (look()?, clock::now().since(began).as_secs_f64());
     }
     let [events, run_s, all_s, control_s, own_s, read] = core::array::from_fn(|place| after[place] - before[place]);

@@ -9,6 +9,8 @@ use serde_json::Value;
 use service::{RunControl, Unheard};
 use transport::clock;
 
+use crate::bench::served::pass;
+
 /// What a page shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
@@ -54,7 +56,7 @@ impl Pages<'_> {
         let mut next = clock::now();
         while self.are_open.load(Ordering::Relaxed) {
             if clock::now() < next {
-                thread::sleep(LOOK_EVERY);
+                pass(LOOK_EVERY);
                 continue;
             }
             next = next.max(clock::now()) + SECOND;
