@@ -62,6 +62,8 @@ struct OneRun {
     started: Option<Time>,
     stopped: Option<Time>,
     drained: BTreeSet<NodeId>,
+    /// Applications before this place are done with what all are waited for: nobody looks at them again.
+    done: usize,
     dead: Vec<NodeId>,
     reports: BTreeMap<NodeId, Report>,
     lives: Lives,
@@ -350,7 +352,7 @@ impl Controller {
 
     fn enter(&mut self, now: Time, stage: usize, out: &mut Outbox) {
         self.run.phase = Phase::Draining(stage);
-        self.run.looks = 0;
+        (self.run.looks, self.run.done) = (0, 0);
         self.run.deadline = Some(now + if self.run.forced { self.limits.stop_timeout } else { self.look_interval() });
         let command = if self.run.forced { Command::Abandon } else { Command::Drain };
         self.command(Role::IN_DRAIN_ORDER[stage], command, out);
@@ -360,23 +362,29 @@ impl Controller {
     fn proceed(&mut self, now: Time, out: &mut Outbox) {
         while let Phase::Draining(stage) = self.run.phase {
             let role = Role::IN_DRAIN_ORDER[stage];
-            if !self.living(role).all(|node| self.run.drained.contains(&node)) {
+            if !self.are_done(|run, app| app.role != role || run.drained.contains(&app.node)) {
                 return;
             }
             if stage + 1 < Role::IN_DRAIN_ORDER.len() {
                 self.enter(now, stage + 1, out);
             } else {
                 self.run.phase = Phase::Reporting;
+                self.run.done = 0;
                 self.run.reports.clear();
                 self.run.deadline = Some(now + self.limits.stop_timeout);
                 self.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Report)));
             }
         }
-        let reported =
-            |app: &Application| self.run.dead.contains(&app.node) || self.run.reports.contains_key(&app.node);
-        if self.run.phase == Phase::Reporting && self.applications.iter().all(reported) {
+        if self.run.phase == Phase::Reporting && self.are_done(|run, app| run.reports.contains_key(&app.node)) {
             self.end();
         }
+    }
+
+    /// Whether all that live have done what they are waited for. Who has stays so until something else is waited for.
+    fn are_done(&mut self, has_done: impl Fn(&OneRun, &Application) -> bool) -> bool {
+        let is_done = |app: &&Application| has_done(&self.run, app) || self.run.dead.contains(&app.node);
+        self.run.done += self.applications[self.run.done..].iter().take_while(is_done).count();
+        self.run.done == self.applications.len()
     }
 
     fn look_interval(&self) -> Duration {

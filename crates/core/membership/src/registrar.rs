@@ -96,6 +96,8 @@ pub trait RegistrarDriver: Driver {
     fn stop_because(&mut self, reason: &str);
     /// The name of an application.
     fn name(&self, node: NodeId) -> String;
+    /// Whether two applications exchange messages: others are not told where they are.
+    fn talk(&self, one: NodeId, other: NodeId) -> bool;
     /// Words for people.
     fn announce(&mut self, text: &str);
 }
@@ -512,13 +514,22 @@ impl Registrar {
         }
     }
 
-    /// Tells everybody where the others are, if all have joined.
+    /// Tells everybody where its peers are, if all have joined.
     fn introduce_if_complete(&self, driver: &mut dyn RegistrarDriver) {
         if !self.entries.iter().all(Entry::has_joined) {
             return;
         }
-        let peers: Vec<PeerPlace> = self.entries.iter().filter_map(Entry::address).collect();
-        (0..self.entries.len()).for_each(|place| self.say(driver, place, Message::Peers(peers.clone())));
+        for place in 0..self.entries.len() {
+            let peers = self.peers_of(driver, place);
+            self.say(driver, place, Message::Peers(peers));
+        }
+    }
+
+    /// Where those are that talk to an application, if they have joined.
+    fn peers_of(&self, driver: &dyn RegistrarDriver, place: usize) -> Vec<PeerPlace> {
+        let node = self.entries[place].node;
+        let peers = self.entries.iter().filter(|entry| entry.node != node && driver.talk(node, entry.node));
+        peers.filter_map(Entry::address).collect()
     }
 
     /// One has joined in the run: it is told what the former life was told, and the others where it is.
@@ -531,13 +542,13 @@ impl Registrar {
         for gone in self.entries.iter().filter(|entry| entry.is_gone) {
             self.say(driver, place, Message::Gone(gone.node));
         }
-        let places = self.entries.iter().filter_map(Entry::address);
-        let (own, others): (Vec<PeerPlace>, Vec<PeerPlace>) = places.partition(|place| place.node == node);
+        let own: Vec<PeerPlace> = self.entries[place].address().into_iter().collect();
         for other in (0..self.entries.len()).filter(|other| *other != place) {
-            if self.entries[other].has_joined() {
+            if self.entries[other].has_joined() && driver.talk(node, self.entries[other].node) {
                 self.say(driver, other, Message::Peers(own.clone()));
             }
         }
+        let others = self.peers_of(driver, place);
         self.say(driver, place, Message::Peers(others));
     }
 

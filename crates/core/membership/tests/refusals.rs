@@ -546,6 +546,10 @@ impl RegistrarDriver for Did {
         if node == SFI { "sfi-1".into() } else { "ros-1".into() }
     }
 
+    fn talk(&self, _: NodeId, _: NodeId) -> bool {
+        true
+    }
+
     fn announce(&mut self, _: &str) {}
 }
 

@@ -3,14 +3,15 @@
 mod sample;
 
 use serde_json::{Map, Value, json};
+use service::{Answer, Events, RunControl, Unheard};
 use terminal::{Exit, complain, on_standard_streams};
 
 use crate::cli::{CtlArgs, CtlVerb};
-use crate::run_control::{Answer, Events, RunControl, Unheard};
+use crate::commands::operator;
 
 /// Does what an operator wants, and says what came of it.
 pub(crate) fn ctl(args: &CtlArgs) -> Exit {
-    match RunControl::find(args.partition.as_deref()).and_then(|found| told(args, &found)) {
+    match RunControl::find(args.partition.as_deref(), operator()).and_then(|found| told(args, &found)) {
         Ok(exit) => exit,
         Err(error) => {
             complain(&format!("weir: {error}"));

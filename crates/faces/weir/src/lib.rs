@@ -13,7 +13,6 @@ mod node;
 mod open_files;
 pub mod progress;
 mod run;
-mod run_control;
 mod scan;
 mod serve;
 mod top;

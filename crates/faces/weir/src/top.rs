@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use service::RunControl;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use terminal::{Exit, complain};
 
 use self::model::{Model, News, Wish};
 use self::view::View;
 use crate::cli::TopArgs;
-use crate::run_control::RunControl;
+use crate::commands::operator;
 
 /// Shows it until somebody leaves.
 pub(crate) fn top(args: TopArgs) -> Exit {
@@ -27,7 +28,7 @@ pub(crate) fn top(args: TopArgs) -> Exit {
         return Exit::NotStarted;
     }
     // Whoever types a wrong name reads so where the line stays.
-    if let Err(error) = RunControl::find(args.partition.as_deref()) {
+    if let Err(error) = RunControl::find(args.partition.as_deref(), operator()) {
         complain(&format!("weir: {error}"));
         return Exit::NotStarted;
     }

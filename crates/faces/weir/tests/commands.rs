@@ -122,6 +122,20 @@ fn check_and_run_say_what_this_machine_lacks() {
     assert!(!directory.join("out").exists());
 }
 
+/// `weir serve` would refuse it; a run by `weir run` needs no bus.
+#[test]
+fn check_says_that_the_bus_is_not_built_in_or_cannot_be_entered() {
+    let directory = TempDir::new("bus");
+    fs::write(directory.join("p.toml"), "partition.name = \"p\"\nsfi.count = 1\nros.count = 1\n").unwrap();
+    let keys = ["check", "p.toml", "--set", "control.bus=nats://daq-1", "--set", "control.bus_login=absent"];
+    let (out, err) = said(0, directory.path(), &keys);
+    let expected = if cfg!(feature = "nats") { "absent: " } else { "built without NATS" };
+    assert!(err.contains("control.bus: `weir serve` cannot tell it: ") && err.contains(expected), "{err}");
+    assert!(out.contains(": well, with a warning"), "{out}");
+    let (out, err) = said(0, directory.path(), &[&keys[..], &["--text-only"]].concat());
+    assert!(out.contains(": well\n") && err.is_empty(), "{out}{err}");
+}
+
 #[test]
 fn check_warns_of_keys_without_effect_and_of_a_disk_that_will_be_full() {
     let directory = TempDir::new("warnings");
@@ -446,6 +460,7 @@ fn run() -> Run {
         stopped: None,
         reports,
         lives,
+        unexpected: Vec::new(),
         dead: Vec::new(),
         forced: false,
         files: vec![file],

@@ -147,6 +147,7 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
         IdleStrategy::Spin => (true, Duration::ZERO),
         IdleStrategy::Yield => (false, FOR_EVER),
         IdleStrategy::Park { yield_for } => (false, yield_for),
+        IdleStrategy::Paced { .. } => unreachable!("no configuration asks for it"),
     };
     // The time of the world has an end.
     let of = |interval: configuration::Interval| interval.duration().min(FOR_EVER);

@@ -22,6 +22,12 @@ pub enum IdleStrategy {
         /// How long to yield before sleep.
         yield_for: Duration,
     },
+    /// Sleep at once where there is nothing to do, and for so long behind each pass in which there was something. It is for many
+    /// connections and no hurry: a pass looks at all of them, and that takes longer than to hear a few.
+    Paced {
+        /// How long to sleep behind a pass.
+        between: Duration,
+    },
 }
 
 impl Default for IdleStrategy {
@@ -55,9 +61,10 @@ impl Idle {
         Self { strategy, idle_since: None }
     }
 
-    /// After a pass in which a task had work.
-    pub fn busy(&mut self) {
+    /// After a pass in which a task had work; how long to sleep before the next one.
+    pub fn busy(&mut self) -> Duration {
         self.idle_since = None;
+        if let IdleStrategy::Paced { between } = self.strategy { between } else { Duration::ZERO }
     }
 
     /// After a pass that began at `now` and in which no task had work.
@@ -65,6 +72,7 @@ impl Idle {
         let (lasts, meanwhile, then) = match self.strategy {
             IdleStrategy::Spin => (SPIN_MAX, Pause::None, Pause::Yield),
             IdleStrategy::Yield => return Pause::Yield,
+            IdleStrategy::Paced { .. } => return Pause::Sleep,
             IdleStrategy::Park { yield_for } => (yield_for, Pause::Yield, Pause::Sleep),
         };
         if now.since(*self.idle_since.get_or_insert(now)) < lasts {
@@ -95,6 +103,13 @@ mod tests {
         assert_eq!(pauses, [Pause::Yield, Pause::Yield, Pause::Sleep, Pause::Yield]);
         idle.busy();
         assert_eq!(idle.idle(at_us(130)), Pause::Yield);
+    }
+
+    #[test]
+    fn paced_sleeps_behind_each_pass() {
+        let mut paced = Idle::new(IdleStrategy::Paced { between: Duration::from_millis(5) });
+        assert_eq!((paced.busy(), paced.idle(at_us(1))), (Duration::from_millis(5), Pause::Sleep));
+        assert_eq!(Idle::new(IdleStrategy::default()).busy(), Duration::ZERO);
     }
 
     #[test]

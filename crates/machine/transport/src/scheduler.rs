@@ -17,6 +17,7 @@ use core::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
 use stamps::{NOWHERE, Section};
 use std::sync::Arc;
+use std::thread;
 
 /// A task; `S` is what the tasks of a scheduler share, such as the software FIFOs between them.
 pub trait Task<S = ()> {
@@ -137,7 +138,11 @@ impl<'t, S> Scheduler<'t, S> {
         while !self.stop.load(Ordering::Relaxed) {
             let now = clock::now();
             if self.pass(now, shared)? {
-                self.idle.busy();
+                let pause = self.idle.busy();
+                if !pause.is_zero() {
+                    self.counters.sleeps += 1;
+                    rest(pause);
+                }
                 continue;
             }
             match self.idle.idle(now) {
@@ -214,6 +219,11 @@ impl<'t, S> Scheduler<'t, S> {
         self.waker_readiness.clear_readable();
         woken.map(|_| ())
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time itself is what is waited for")]
+fn rest(pause: Duration) {
+    thread::sleep(pause);
 }
 
 /// How often the kernel is asked for news: in each pass, unless it had none for many while work came from memory. Passes may

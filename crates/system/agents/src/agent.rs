@@ -3,24 +3,21 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
-use base::time::Time;
-use membership::NO_RUN;
-use membership::agents::words::{Beat, Errand, Order, Word, fingerprint};
-use membership::agents::{CONTROL, Household, HouseholdDriver, Leases};
-use membership::run_secret::RunSecret;
-use rustix::event::{PollFd, Timespec, poll};
+use membership::agents::words::{Errand, Word};
+use membership::agents::{CONTROL, HouseholdDriver};
+use metering::cpu::cpu_seconds_of;
 use transport::clock;
 use transport::error::OsError;
 use transport::random::random;
 
-use crate::introduction::{Introduction, OfAgent};
-use crate::peer::{Gone, Heard, Peer};
-use crate::process::{Line, cpu_seconds_of, describe, kill_group, start};
+use crate::introduction::OfAgent;
+use crate::peer::{Gone, Peer};
+use crate::process::{Line, describe, kill_group, start};
+use crate::serving::{Home, Serving};
 
 /// The agent of a host, as run control has launched it.
 #[derive(Clone, Debug)]
@@ -71,16 +68,16 @@ impl Agent {
         let pair = (introduction.agent, CONTROL);
         let peer =
             Peer::connected(stream, &introduction.secret, pair, random()?).map_err(|gone| self.not_met(&gone))?;
-        let leases = Leases::new(introduction.lease);
-        let household = Household::new(clock::now(), leases);
-        let home = Home { introduction, program, at: self.at, children: BTreeMap::new(), words: Vec::new() };
-        let mut serving = Serving { household, home, peer: Some(peer), leases, next_beat: None, left_out: 0 };
+        let lease = introduction.lease;
+        let home = Processes { introduction, program, at: self.at, children: BTreeMap::new(), words: Vec::new() };
+        let mut serving = Serving::new(clock::now(), peer, lease, home);
         let mut gone = None;
-        while !serving.household.is_over() {
-            gone = serving.pass().or(gone);
+        while !serving.is_over() {
+            serving.wait();
+            gone = serving.pass(clock::now()).or(gone);
         }
         match gone {
-            Some(gone) if serving.next_beat.is_none() => Err(self.not_met(&gone)),
+            Some(gone) if !serving.has_met() => Err(self.not_met(&gone)),
             _ => Ok(()),
         }
     }
@@ -90,75 +87,8 @@ impl Agent {
     }
 }
 
-struct Serving {
-    household: Household,
-    home: Home,
-    /// None once its connection has ended.
-    peer: Option<Peer>,
-    leases: Leases,
-    /// None until run control has proved who it is.
-    next_beat: Option<Time>,
-    left_out: u32,
-}
-
-impl Serving {
-    /// Waits for something, and does it; why the connection has ended, if it has now.
-    fn pass(&mut self) -> Option<Gone> {
-        self.wait();
-        let (mut heard, mut gone) = (Vec::new(), None);
-        if let Some(peer) = &mut self.peer {
-            let (frames, result) = peer.hear();
-            (heard, gone) = (frames, result.err());
-        }
-        let now = clock::now();
-        for heard in heard {
-            match heard {
-                Heard::Met(_) => self.next_beat = Some(now),
-                Heard::Frame(bytes) => match Order::from_bytes(&bytes) {
-                    Ok(order) => self.household.on_order(&mut self.home, order),
-                    Err(other) => gone = Some(Gone::Broken(io::Error::other(other))),
-                },
-            }
-        }
-        for (number, how) in self.home.reap() {
-            self.household.on_ended(&mut self.home, number, how);
-        }
-        self.household.on_deadline(now, &mut self.home);
-        let gone = gone.or_else(|| self.say(now).err());
-        if gone.is_some() || !self.household.is_serving() {
-            self.peer = None;
-            self.household.on_left(now);
-        }
-        gone
-    }
-
-    fn wait(&self) {
-        let now = clock::now();
-        let wait = self.household.next_deadline().map_or(TICK, |at| at.since(now).min(TICK));
-        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        let awaited = self.peer.iter().map(|peer| PollFd::from_borrowed_fd(peer.as_fd(), peer.awaits()));
-        let mut awaited: Vec<PollFd<'_>> = awaited.collect();
-        // A signal that comes is none that is waited for.
-        let _ = poll(&mut awaited, Some(&timeout));
-    }
-
-    fn say(&mut self, now: Time) -> Result<(), Gone> {
-        let words = core::mem::take(&mut self.home.words);
-        let Some(peer) = &mut self.peer else { return Ok(()) };
-        words.iter().try_for_each(|word| peer.say(&word.to_bytes()))?;
-        if let Some(next) = self.next_beat.filter(|next| *next <= now) {
-            self.next_beat = Some(next.max(now) + self.leases.beat());
-            let beat = Beat { left_out: self.left_out, cpu_us: self.home.cpu_us() };
-            if !peer.show(&Word::Beat(beat).to_bytes())? {
-                self.left_out = self.left_out.saturating_add(1);
-            }
-        }
-        peer.flush()
-    }
-}
-
 /// The applications of this host. Dropping it ends them.
-struct Home {
+struct Processes {
     introduction: OfAgent,
     program: PathBuf,
     at: IpAddr,
@@ -167,12 +97,10 @@ struct Home {
     words: Vec<Word>,
 }
 
-impl HouseholdDriver for Home {
+impl HouseholdDriver for Processes {
     fn start(&mut self, errand: &Errand) -> Result<(), String> {
-        let Errand { number, node, life, secret, name, join, options } = errand;
-        let secret = self.secret(*secret).ok_or("its secret does not follow from the one that its agent knows")?;
-        let introduction =
-            Introduction { secret, run: NO_RUN, node: *node, life: *life, links: self.introduction.links.clone() };
+        let Errand { number, name, join, options, .. } = errand;
+        let introduction = self.introduction.of(errand)?;
         let line = Line { name, join, at: Some(self.at), ports: &[], options, neighbours: self.children.len() };
         let child = start(&self.program, &line, &introduction);
         let child = child.map_err(|cause| format!("{}: {cause}", self.program.display()))?;
@@ -189,17 +117,11 @@ impl HouseholdDriver for Home {
     }
 }
 
-impl Home {
-    /// Which of the secrets is meant. Those before it are of no use any more.
-    fn secret(&mut self, meant: [u8; 16]) -> Option<RunSecret> {
-        let of_runs =
-            core::iter::successors(Some(self.introduction.of_applications.clone()), |secret| Some(secret.next()));
-        let found = of_runs.take(RUNS_MAX).find(|secret| fingerprint(secret) == meant)?;
-        self.introduction.of_applications = found.clone();
-        Some(found)
+impl Home for Processes {
+    fn take_words(&mut self) -> Vec<Word> {
+        core::mem::take(&mut self.words)
     }
 
-    /// Those that have ended since the last call, with how.
     fn reap(&mut self) -> Vec<(u32, String)> {
         let ended = |(number, child): (&u32, &mut Child)| Some((*number, describe(child.try_wait().ok()??)));
         let ended: Vec<(u32, String)> = self.children.iter_mut().filter_map(ended).collect();
@@ -213,7 +135,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for Processes {
     fn drop(&mut self) {
         self.children.values_mut().for_each(kill_group);
         self.children.values_mut().for_each(|child| _ = child.wait());
@@ -221,7 +143,3 @@ impl Drop for Home {
 }
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two looks at processes, which nothing announces.
-const TICK: Duration = Duration::from_millis(20);
-/// Far more runs than the same processes have.
-const RUNS_MAX: usize = 1 << 20;

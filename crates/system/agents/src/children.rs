@@ -7,11 +7,12 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use base::ids::NodeId;
+use metering::cpu::cpu_seconds_of;
 
 use crate::farm::{Farm, Start};
 use crate::hub::Hub;
 use crate::introduction::Introduction;
-use crate::process::{Line, cpu_seconds_of, describe, kill_group, start};
+use crate::process::{Line, describe, kill_group, start};
 
 /// The processes of a partition, here or on other hosts. Dropping them ends those that still live.
 pub struct Children {

@@ -1,9 +1,9 @@
 //! Run control's side of agents: a thread that launches, hears and tells them. Whatever run control does meanwhile, agents hear of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -17,7 +17,9 @@ use membership::agents::words::{Errand, Order, Word, fingerprint};
 use membership::agents::{CONTROL, Leases, Roster, RosterDriver, secret_of_agents};
 use membership::challenge::Member;
 use membership::run_secret::RunSecret;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 use transport::clock;
 use transport::random::random;
 
@@ -43,7 +45,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Exchange {
-    wishes: Vec<Wish>,
+    wishes: VecDeque<Wish>,
     /// Nobody wants anything any more.
     is_left: bool,
     ended: Vec<(NodeId, String)>,
@@ -64,6 +66,7 @@ impl Hub {
         let listener = TcpListener::bind((listen, 0))?;
         listener.set_nonblocking(true)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), wake });
         let leases = Leases::new(farm.lease);
         let roster = Roster::new(farm.hosts.iter().map(|host| host.name.clone()), leases, farm.start_timeout);
@@ -79,9 +82,12 @@ impl Hub {
             links_to: BTreeMap::new(),
             broken: Vec::new(),
             ended: Vec::new(),
-            cpu: BTreeMap::new(),
+            cpu: Vec::new(),
         };
-        let serving = Serving { shared: shared.clone(), listener, roster, hands, leases, next_link: 0 };
+        epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        let news = News { epoll, ready: Vec::new(), has_wishes: false, reaps_at: clock::now() };
+        let serving = Serving { shared: shared.clone(), listener, news, roster, hands, leases, next_link: 0 };
         let thread = thread::Builder::new().name("agents".into()).spawn(move || serving.serve())?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -117,7 +123,7 @@ impl Hub {
     }
 
     fn wish(&self, wish: Wish) {
-        self.shared.state().wishes.push(wish);
+        self.shared.state().wishes.push_back(wish);
         self.shared.wake();
     }
 }
@@ -145,10 +151,22 @@ impl Shared {
 struct Serving {
     shared: Arc<Shared>,
     listener: TcpListener,
+    news: News,
     roster: Roster,
     hands: Hands,
     leases: Leases,
     next_link: usize,
+}
+
+/// What tells the thread where there is something to do: of hundreds of agents few have something to say in each pass.
+struct News {
+    epoll: OwnedFd,
+    /// Of the last wait: numbers of connections, [`WAKE`] or [`LISTENER`].
+    ready: Vec<u64>,
+    /// More is wanted than was done in the last pass.
+    has_wishes: bool,
+    /// When it looks at launchers again.
+    reaps_at: Time,
 }
 
 /// A connection of an agent, or of somebody who has not proved to be one.
@@ -174,7 +192,8 @@ struct Hands {
     /// Connections that are of no use any more, with why.
     broken: Vec<(usize, Gone)>,
     ended: Vec<(NodeId, String)>,
-    cpu: BTreeMap<NodeId, Duration>,
+    /// Told since it was published.
+    cpu: Vec<(NodeId, Duration)>,
 }
 
 impl Serving {
@@ -184,14 +203,15 @@ impl Serving {
             let now = clock::now();
             let (wishes, is_left) = {
                 let mut state = self.shared.state();
-                (core::mem::take(&mut state.wishes), state.is_left)
+                let few = state.wishes.len().min(WISHES_PER_PASS);
+                let wishes: Vec<Wish> = state.wishes.drain(..few).collect();
+                self.news.has_wishes = !state.wishes.is_empty();
+                (wishes, state.is_left)
             };
             wishes.into_iter().for_each(|wish| self.fulfil(now, wish));
             self.accept(now);
             self.hear(now);
-            for (host, how) in self.hands.reap() {
-                self.roster.on_launcher_ended(now, &mut self.hands, host, &how);
-            }
+            self.reap(now);
             self.roster.on_deadline(now, &mut self.hands);
             self.hands.flush();
             self.lose_broken(now);
@@ -202,22 +222,18 @@ impl Serving {
         }
     }
 
-    fn wait(&self, deadline: Option<Time>) {
+    fn wait(&mut self, deadline: Option<Time>) {
         let now = clock::now();
         let wait = deadline.map_or(TICK, |at| at.since(now).min(TICK));
+        let wait = if self.news.has_wishes { Duration::ZERO } else { wait };
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        let own =
-            [self.shared.wake.as_fd(), self.listener.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let peers = self
-            .hands
-            .links_to
-            .values()
-            .map(|Linked { peer, .. }| PollFd::from_borrowed_fd(peer.as_fd(), peer.awaits()));
-        let mut awaited: Vec<PollFd<'_>> = own.into_iter().chain(peers).collect();
+        let mut events = Vec::with_capacity(READY_MAX);
         // A signal that comes is none that is waited for.
-        let _ = poll(&mut awaited, Some(&timeout));
-        let mut woken = [0; 8];
-        let _ = rustix::io::read(&self.shared.wake, &mut woken);
+        let _ = epoll::wait(&self.news.epoll, spare_capacity(&mut events), Some(&timeout));
+        self.news.ready = events.iter().map(|event: &Event| event.data.u64()).collect();
+        if self.news.ready.contains(&WAKE) {
+            let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+        }
     }
 
     fn fulfil(&mut self, now: Time, wish: Wish) {
@@ -234,6 +250,9 @@ impl Serving {
     fn accept(&mut self, now: Time) {
         let is_late = |linked: &Linked| linked.peer.is_stranger() && now.since(linked.since) > STRANGER_TIMEOUT;
         self.hands.links_to.retain(|_, linked| !is_late(linked));
+        if !self.news.ready.contains(&LISTENER) {
+            return;
+        }
         for _ in 0..ACCEPTED_MAX {
             // One that is gone again, or finds no descriptor, comes again.
             let Ok((stream, _)) = self.listener.accept() else { break };
@@ -243,7 +262,11 @@ impl Serving {
                 self.hands.links_to.remove(&strangers[0]);
             }
             let Ok(nonce) = random() else { break };
-            if let Ok(peer) = Peer::accepted(stream, (&self.hands.secret, CONTROL), nonce) {
+            let peer = Peer::accepted(stream, (&self.hands.secret, CONTROL), nonce);
+            let data = EventData::new_u64(self.next_link as u64);
+            if let Ok(peer) = peer
+                && epoll::add(&self.news.epoll, &peer, data, EventFlags::IN | EventFlags::RDHUP).is_ok()
+            {
                 self.hands.links_to.insert(self.next_link, Linked { peer, since: now });
                 self.next_link += 1;
             }
@@ -251,8 +274,8 @@ impl Serving {
     }
 
     fn hear(&mut self, now: Time) {
-        let links: Vec<usize> = self.hands.links_to.keys().copied().collect();
-        for link in links {
+        for link in core::mem::take(&mut self.news.ready) {
+            let link = link as usize;
             let Some(linked) = self.hands.links_to.get_mut(&link) else { continue };
             let (heard, result) = linked.peer.hear();
             for heard in heard {
@@ -268,6 +291,16 @@ impl Serving {
         }
     }
 
+    fn reap(&mut self, now: Time) {
+        if now < self.news.reaps_at {
+            return;
+        }
+        self.news.reaps_at = now + TICK;
+        for (host, how) in self.hands.reap() {
+            self.roster.on_launcher_ended(now, &mut self.hands, host, &how);
+        }
+    }
+
     fn lose_broken(&mut self, now: Time) {
         for (link, gone) in core::mem::take(&mut self.hands.broken) {
             self.hands.links_to.remove(&link);
@@ -279,7 +312,7 @@ impl Serving {
     fn publish(&mut self) {
         let mut state = self.shared.state();
         state.has_unknown = self.roster.has_unknown();
-        state.cpu.append(&mut self.hands.cpu);
+        state.cpu.extend(self.hands.cpu.drain(..));
         if !self.hands.ended.is_empty() {
             state.ended.append(&mut self.hands.ended);
             self.shared.changed.notify_all();
@@ -380,12 +413,19 @@ impl RosterDriver for Hands {
     }
 
     fn used(&mut self, node: NodeId, cpu_us: u64) {
-        self.cpu.insert(node, Duration::from_micros(cpu_us));
+        self.cpu.push((node, Duration::from_micros(cpu_us)));
     }
 }
 
 /// Between two looks at launchers, whose end nothing announces.
 const TICK: Duration = Duration::from_millis(50);
+/// In place of the number of a connection.
+const WAKE: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX - 1;
+/// To launch an agent takes a while, and those that have come would give run control up if nobody heard them before all are launched.
+const WISHES_PER_PASS: usize = 4;
+/// Others come with the next wait.
+const READY_MAX: usize = 128;
 /// Connections without a proof, beside one of each host.
 const STRANGERS_MAX: usize = 64;
 const STRANGER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -10,6 +10,8 @@ use std::process::ChildStdin;
 use std::time::Duration;
 
 use base::ids::{Incarnation, NodeId, RunNumber};
+use membership::NO_RUN;
+use membership::agents::words::{Errand, fingerprint};
 use membership::challenge::{Member, Prover};
 use membership::run_secret::RunSecret;
 use rustix::stdio::dup2_stdin;
@@ -75,7 +77,7 @@ impl Introduction {
 
 /// All that an agent needs to serve run control.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OfAgent {
+pub struct OfAgent {
     /// What agents prove with.
     pub(crate) secret: RunSecret,
     /// The secret that its applications have, or one before that.
@@ -95,7 +97,27 @@ impl OfAgent {
     }
 
     pub(crate) fn hear() -> io::Result<Self> {
-        Self::from_bytes(&hear()?).ok_or_else(no_introduction)
+        Self::read(&hear::<LEN_OF_AGENT>()?)
+    }
+
+    /// What run control has told an agent by its launcher.
+    ///
+    /// # Errors
+    /// These bytes hold no introduction.
+    pub fn read(bytes: &[u8]) -> io::Result<Self> {
+        bytes.try_into().ok().and_then(Self::from_bytes).ok_or_else(no_introduction)
+    }
+
+    /// What an application is told that starts for this errand. Secrets before the one that is meant are of no use any more.
+    ///
+    /// # Errors
+    /// The secret does not follow from the one that the agent knows.
+    pub fn of(&mut self, errand: &Errand) -> Result<Introduction, &'static str> {
+        let of_runs = core::iter::successors(Some(self.of_applications.clone()), |secret| Some(secret.next()));
+        let secret = of_runs.take(RUNS_MAX).find(|secret| fingerprint(secret) == errand.secret);
+        let secret = secret.ok_or("its secret does not follow from the one that its agent knows")?;
+        self.of_applications = secret.clone();
+        Ok(Introduction { secret, run: NO_RUN, node: errand.node, life: errand.life, links: self.links.clone() })
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -143,6 +165,8 @@ fn no_introduction() -> io::Error {
 
 const LEN: usize = 32 + 4 + 2 + 4 + 1 + 32;
 pub(crate) const LEN_OF_AGENT: usize = 32 + 32 + 1 + 32 + 2 + 4 + 8;
+/// Far more runs than the same processes have.
+const RUNS_MAX: usize = 1 << 20;
 /// Far longer than a configuration allows.
 const LEASE_MAX: Duration = Duration::from_secs(1 << 20);
 

@@ -17,6 +17,7 @@ mod introduction;
 mod launcher;
 mod peer;
 mod process;
+mod serving;
 
 pub use agent::{Agent, AgentError};
 pub use call::{CallError, PORT, call};
@@ -24,5 +25,7 @@ pub use children::{Child, Children};
 pub use farm::{Farm, Start};
 pub use farm_key::{FarmKey, FarmKeyError};
 pub use host_service::{HostService, HostServiceError};
-pub use introduction::Introduction;
-pub use process::{cpu_seconds_of, end_with_parent};
+pub use introduction::{Introduction, OfAgent};
+pub use peer::Gone;
+pub use process::end_with_parent;
+pub use serving::{Home, Serving};

@@ -36,7 +36,8 @@ pub(crate) enum Heard {
 
 /// Why a connection is of no use any more.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Gone {
+#[expect(missing_docs, reason = "the messages say what is wrong")]
+pub enum Gone {
     #[error("the connection has ended")]
     Ended,
     #[error("connection: {0}")]

@@ -1,6 +1,5 @@
 //! The process of one application.
 
-use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -79,14 +78,4 @@ pub(crate) fn describe(status: ExitStatus) -> String {
         (None, Some(code)) => format!("exited with status {code}"),
         (None, None) => "ended".into(),
     }
-}
-
-/// Processor time of a process with all its threads, in seconds; `None` where the kernel does not say.
-pub fn cpu_seconds_of(process: u32) -> Option<f64> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let ns = tasks.map(|task| {
-        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    ns.sum::<Option<f64>>().map(|ns| ns * 1e-9)
 }

@@ -337,6 +337,12 @@ pub fn control_pages(to_peers: &[usize]) -> usize {
     in_use(to_peers) + CONTROL_PAGES_SPARE
 }
 
+/// Pages of a run control without components: each of so many applications keeps one, and what people are shown some more. The rest waits in
+/// the kernel. Few of them are touched, and these at their beginning.
+pub fn pages_of_run_control(applications: usize) -> usize {
+    applications + SHOWN_PAGES
+}
+
 /// Handles on pages that a process lends to one peer.
 pub fn tickets(partition: &Partition) -> usize {
     let Partition { ros, sfi, l2pu, .. } = partition;
@@ -349,6 +355,9 @@ pub fn tickets(partition: &Partition) -> usize {
     let held = 4 * u64::from((sfi.events * builders).max(workers).max(1)) * u64::from(links);
     held.next_power_of_two().clamp(TICKETS_MIN, TICKETS_MAX) as usize
 }
+
+/// Samples that wait to be shown, and some that are on their way.
+const SHOWN_PAGES: usize = 256;
 
 /// Connections that may be open without a proof, where so many have one.
 pub fn strangers(connections: usize) -> usize {

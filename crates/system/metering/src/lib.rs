@@ -1,6 +1,7 @@
 //! Where the time of a driver goes. The meter of a calibration and time stamps are told at the same places.
 #![forbid(unsafe_code)]
 
+pub mod cpu;
 mod events;
 mod meter;
 mod names;

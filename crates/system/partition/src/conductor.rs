@@ -27,6 +27,7 @@ use membership::registrar::Registrar;
 use membership::run_secret::RunSecret;
 use nix::sys::resource::UsageWho;
 use transport::clock;
+use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
@@ -125,8 +126,8 @@ struct Conductor {
     number: Option<RunNumber>,
     /// Why the partition is at fault.
     lost: Option<(NodeId, String)>,
-    /// Whether this process is told to sleep when there is nothing to do.
-    rests: bool,
+    /// What this process was told to do when there is nothing to do, if not what the configuration says.
+    rests: Option<IdleStrategy>,
     children: Children,
     registrar: Registrar,
     /// What members know until the next run.
@@ -220,7 +221,7 @@ impl Conductor {
             phase: Phase::Idle,
             number: None,
             lost: None,
-            rests: false,
+            rests: None,
             children,
             registrar,
             secret,
@@ -312,7 +313,7 @@ impl Conductor {
         }
         self.control.is(self.controller.state());
         if self.showing.next_progress <= now {
-            self.showing.next_progress = now + PROGRESS_EVERY;
+            self.showing.next_progress = now + if self.has_many() { PROGRESS_EVERY_OF_MANY } else { PROGRESS_EVERY };
             self.show_progress(now, host);
         }
     }
@@ -479,6 +480,11 @@ impl Conductor {
         self.showing.next_sample = (self.showing.next_sample + at_once) % showing.len();
     }
 
+    /// Whether there are so many applications that they are not asked more often than people look.
+    fn has_many(&self) -> bool {
+        self.assembly.applications.len() > FEW_MAX
+    }
+
     fn has_reader(&self) -> bool {
         self.asks.wanted.as_ref().is_some_and(|wanted| wanted.news.is_some())
     }
@@ -499,6 +505,8 @@ impl Conductor {
 
 const TICK: Duration = Duration::from_millis(20);
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+const PROGRESS_EVERY_OF_MANY: Duration = Duration::from_secs(1);
+const FEW_MAX: usize = 500;
 /// In that time, applications may show so many bytes of events, or one of them what it may.
 const SAMPLED_BYTES: u64 = 16 << 20;
 

@@ -28,7 +28,6 @@
 mod assembly;
 mod conductor;
 mod control;
-pub mod cpu;
 pub mod driver;
 mod facts;
 mod hands;
@@ -57,6 +56,7 @@ pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_mete
 pub use configuration::Run as RunSettings;
 pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};
+pub use metering::cpu;
 pub use news::News;
 pub use node::{Node, NodeError};
 pub use probe::{Counted, Figures, Probe, Wait};

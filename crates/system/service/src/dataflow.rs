@@ -107,20 +107,20 @@ impl Dataflow {
     pub(crate) fn note(&mut self, recent: &Recent) {
         let Some(newest) = recent.newest() else { return };
         self.rest();
+        let (first, seconds) = recent.ends().map_or((&[][..], 1.0), |(first, _, s)| (&first.applications[..], s));
+        let before: BTreeMap<&str, &Counted> = first.iter().map(|before| (before.name.as_str(), before)).collect();
+        let mut applications = self.by_name();
         for counted in &newest.applications {
-            let before = recent.ends().and_then(|(first, _, seconds)| {
-                let before = first.applications.iter().find(|before| before.name == counted.name)?;
-                Some((before, seconds))
-            });
-            let Some(application) = self.count(counted) else { continue };
-            application.rate_hz = before.map_or(0.0, |(before, seconds)| {
+            let Some(application) = applications.get_mut(counted.name.as_str()) else { continue };
+            application.count(counted);
+            application.rate_hz = before.get(counted.name.as_str()).map_or(0.0, |before| {
                 let done = |counted| sum(kind(counted).rate, &application.counts);
                 let former = sum(kind(before.role).rate, &counts(before));
                 done(counted.role).saturating_sub(former) as f64 / seconds
             });
         }
         for (wait, share) in recent.waits().filter(|(_, share)| *share >= SHARE_MIN) {
-            let Some(application) = self.application(&wait.who) else { continue };
+            let Some(application) = applications.get_mut(wait.who.as_str()) else { continue };
             application.waits.push(WaitNow {
                 by: wait.whom.clone(),
 
@@ -147,15 +147,13 @@ impl Dataflow {
     /// A run is over, and this is what was counted in it.
     pub(crate) fn end(&mut self, counted: impl Iterator<Item = Counted>) {
         self.rest();
-        counted.for_each(|counted| _ = self.count(&counted));
+        let mut applications = self.by_name();
+        for counted in counted {
+            if let Some(application) = applications.get_mut(counted.name.as_str()) {
+                application.count(&counted);
+            }
+        }
         self.add_up();
-    }
-
-    fn count(&mut self, counted: &Counted) -> Option<&mut ApplicationNow> {
-        let application = self.application(&counted.name)?;
-        application.counts = counts(counted);
-        application.in_hand = in_hand(counted.role, &application.counts);
-        Some(application)
     }
 
     fn add_up(&mut self) {
@@ -176,8 +174,17 @@ impl Dataflow {
         }
     }
 
-    fn application(&mut self, name: &str) -> Option<&mut ApplicationNow> {
-        self.stages.iter_mut().flat_map(|stage| &mut stage.applications).find(|application| application.name == name)
+    /// There may be thousands.
+    fn by_name(&mut self) -> BTreeMap<String, &mut ApplicationNow> {
+        let all = self.stages.iter_mut().flat_map(|stage| &mut stage.applications);
+        all.map(|application| (application.name.clone(), application)).collect()
+    }
+}
+
+impl ApplicationNow {
+    fn count(&mut self, counted: &Counted) {
+        self.counts = counts(counted);
+        self.in_hand = in_hand(counted.role, &self.counts);
     }
 }
 

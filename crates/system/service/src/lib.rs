@@ -7,6 +7,7 @@
 mod answer;
 mod attribution;
 mod bus;
+mod client;
 mod dataflow;
 mod desk;
 mod forecast;
@@ -26,6 +27,7 @@ mod trend;
 mod whereabouts;
 
 pub use bus::{Bus, BusError, LoginError};
+pub use client::{Answer, Events, RunControl, Unheard};
 pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
 pub use desk::{Desk, Leaving, Order};
 pub use identity::{Identity, IdentityError};

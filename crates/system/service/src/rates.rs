@@ -1,6 +1,7 @@
 //! How fast a run is now, and who waits for whom now: differences of figures over the last seconds.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use partition::{Figures, Wait};
 use serde::Serialize;
@@ -27,12 +28,13 @@ pub struct Rates {
 pub(crate) struct Recent(VecDeque<Figures>);
 
 impl Recent {
-    /// Adds the newest ones.
+    /// Adds the newest ones. The oldest are so old that they tell of [`WINDOW`] at least.
     pub(crate) fn add(&mut self, figures: Figures) {
-        if self.0.len() == FIGURES_KEPT {
+        let elapsed = figures.elapsed;
+        self.0.push_back(figures);
+        while self.0.get(1).is_some_and(|second| second.elapsed + WINDOW <= elapsed) {
             self.0.pop_front();
         }
-        self.0.push_back(figures);
     }
 
     /// What they say.
@@ -81,13 +83,11 @@ impl Recent {
     }
 }
 
-/// Figures come four times per second.
-const FIGURES_KEPT: usize = 9;
+/// Figures come four times in a second, or once.
+const WINDOW: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use base::ids::Role;
     use dataflow::report::BlockCause;

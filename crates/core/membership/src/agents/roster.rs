@@ -94,7 +94,7 @@ impl Roster {
             Stage::Empty | Stage::Launched { .. } => Some(errand),
         };
         self.applications.insert(number, Application { host, node, waits });
-        self.launch_missing(now, driver);
+        self.launch(now, driver, host);
     }
 
     /// An application is to end at once.
@@ -214,19 +214,27 @@ impl Roster {
         }
     }
 
-    /// Launches the agents of hosts that are to have applications, if nothing of former ones lives there.
+    /// Launches the agents of hosts that are to have applications.
     fn launch_missing(&mut self, now: Time, driver: &mut dyn RosterDriver) {
         for place in 0..self.hosts.len() {
-            let is_wanted = self.applications.values().any(|app| app.host == place && app.waits.is_some());
-            let host = &mut self.hosts[place];
-            if !is_wanted || host.empty_at.is_some() || !matches!(host.stage, Stage::Empty) {
-                continue;
+            // Few hosts are without an agent for long, and many applications are looked at for each of these.
+            let is_empty = matches!(self.hosts[place].stage, Stage::Empty);
+            if is_empty && self.applications.values().any(|app| app.host == place && app.waits.is_some()) {
+                self.launch(now, driver, place);
             }
-            host.life = Incarnation(host.life.0 + 1);
-            host.stage = Stage::Launched { until: now + self.start_timeout };
-            if let Err(cause) = driver.launch(place, (agent(place), host.life)) {
-                self.lose(now, driver, place, &format!("its agent cannot be launched: {cause}"));
-            }
+        }
+    }
+
+    /// Launches the agent of a host that has none, if nothing of former ones lives there.
+    fn launch(&mut self, now: Time, driver: &mut dyn RosterDriver, place: usize) {
+        let host = &mut self.hosts[place];
+        if host.empty_at.is_some() || !matches!(host.stage, Stage::Empty) {
+            return;
+        }
+        host.life = Incarnation(host.life.0 + 1);
+        host.stage = Stage::Launched { until: now + self.start_timeout };
+        if let Err(cause) = driver.launch(place, (agent(place), host.life)) {
+            self.lose(now, driver, place, &format!("its agent cannot be launched: {cause}"));
         }
     }
 

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use base::ids::Role;
-use configuration::{Application, Launcher, Partition, RosInput};
+use configuration::{Application, Launcher, Partition, Places, Problem, RosInput};
 
 use crate::cli::CheckArgs;
 use partition::machine::{Findings, judge, number_taken};
+use service::Bus;
 use terminal::Exit;
 
 /// Judges a configuration, and whether this machine can run it: all that is wrong with it, or the applications that it asks for.
@@ -23,13 +24,14 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     args.limits.apply(&mut partition);
-    let Findings { mut errors, warnings } = if args.text_only {
+    let Findings { mut errors, mut warnings } = if args.text_only {
         Findings::default()
     } else {
         judge(&partition, &places, args.processes || !partition.host.is_empty())
     };
     if !args.text_only {
         errors.extend(number_taken(&partition, &places));
+        warnings.extend(no_bus(&partition, &places));
     }
     warnings.iter().try_for_each(|warning| writeln!(err, "warning: {warning}"))?;
     if !errors.is_empty() {
@@ -50,6 +52,12 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
     placement(&partition, out)?;
     writeln!(out, "{}", limits(&partition))?;
     Ok(Exit::Well)
+}
+
+/// Why `weir serve` cannot tell the bus; a run can do without it.
+fn no_bus(partition: &Partition, places: &Places) -> Option<Problem> {
+    let error = Bus::of(partition).err()?;
+    Some(places.problem(&["control.bus"], format!("`weir serve` cannot tell it: {error}")))
 }
 
 /// Which host has which applications.

@@ -6,11 +6,11 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
+use service::{RunControl, Unheard};
 use storage::EventDump;
 use terminal::{Exit, complain, on_standard_streams};
 
 use crate::cli::SampleArgs;
-use crate::run_control::{RunControl, Unheard};
 
 /// Shows a sample, lists all, or writes one to a file.
 pub(super) fn sample(found: &RunControl, wanted: &SampleArgs) -> Result<Exit, Unheard> {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use service::{RunControl, Unheard};
 
 use super::model::{News, Stage};
-use crate::run_control::{RunControl, Unheard};
+use crate::commands::operator;
 
 /// Sends what happens at the service of a partition, until nobody wants to know.
 pub(super) fn watch(partition: Option<String>, news: SyncSender<News>) {
@@ -37,7 +38,7 @@ fn said(
     ask: impl FnOnce(&RunControl) -> Result<Result<Value, String>, Unheard> + Send + 'static,
 ) {
     thread::spawn(move || {
-        let answer = RunControl::find(partition.as_deref()).and_then(|found| ask(&found));
+        let answer = RunControl::find(partition.as_deref(), operator()).and_then(|found| ask(&found));
         if let Err(why) = answer.unwrap_or_else(|error| Err(error.to_string())) {
             // Who has left does not want to know.
             let _ = news.send(News::Refusal(why));
@@ -47,7 +48,7 @@ fn said(
 
 /// All that happens until run control ends.
 fn hear(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
-    let heard = RunControl::find(partition).and_then(|found| {
+    let heard = RunControl::find(partition, operator()).and_then(|found| {
         // What comes between the two comes twice rather than never.
         let events = found.events()?;
         Ok((found.get("trend")?, found.get("messages")?, events))
@@ -70,7 +71,7 @@ fn hear(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
 
 /// What nobody announces, each second.
 fn look(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
-    match RunControl::find(partition).and_then(|found| found.get("dataflow")) {
+    match RunControl::find(partition, operator()).and_then(|found| found.get("dataflow")) {
         Ok(Ok(mut dataflow)) => tell(news, News::Stages(read::<Vec<Stage>>(dataflow["stages"].take())))?,
         Ok(Err(why)) => tell(news, News::Silence(why))?,
         Err(error) => tell(news, News::Silence(error.to_string()))?,

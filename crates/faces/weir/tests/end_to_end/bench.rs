@@ -26,6 +26,19 @@ fn accretion() {
     assert_eq!(numbers(&tried("accretion", &[]), "links"), [2, 4, 12]);
 }
 
+/// All emulated hosts and applications join run control, report while they run, drain, and end.
+#[test]
+fn agents() {
+    let found = bench(&["agents", "--agents", "20", "--applications", "10"]);
+    assert_eq!((&found["agents"], &found["applications"], &found["reported"]), (&20.into(), &200.into(), &200.into()));
+    assert_eq!(found["seen"], serde_json::json!({ "agents": 20, "applications": 200, "left": 0 }));
+    // Without a residual.
+    assert_eq!(found["state"], "ok", "{found}");
+    for figure in ["boot_s", "start_s", "cores", "cores_booted", "stop_s", "shutdown_s"] {
+        assert!(found[figure].as_f64().is_some_and(|figure| figure >= 0.0), "{figure}: {found}");
+    }
+}
+
 /// Each part with its figures beside those of the paper; whether aims are reached is for a machine without other users to say.
 #[test]
 fn crate_of_the_paper() {
@@ -271,6 +284,15 @@ fn start() {
         assert_eq!(found[key].as_array().unwrap().len(), 3, "{found}");
     }
     assert!(found["within"].is_boolean() && found["aim_s"] == 10.0, "{found}");
+}
+
+#[test]
+fn monitoring() {
+    let found = tried("monitoring", &["--pairs", "2", "--pages", "4"]);
+    assert_eq!((&found["state"], &found["parameters"]["pages"]), (&"ok".into(), &4.into()), "{found}");
+    // Each view has been asked for something.
+    assert!(found["pages_bytes_per_s"].as_f64().is_some_and(|bytes| bytes > 0.0), "{found}");
+    assert_eq!(found["control_cores"].as_array().map(Vec::len), Some(2), "{found}");
 }
 
 /// Each kind of link with each length of frames, one way and there and back.
@@ -575,8 +597,9 @@ const CPU_TICKS_TO_START: u64 = 100;
 const MEMORY_BYTES: u64 = 1 << 40;
 
 /// The benchmarks, each in a test of its name.
-const TRIED: [&str; 21] = [
+const TRIED: [&str; 23] = [
     "accretion",
+    "agents",
     "crate",
     "credits",
     "event-builder",
@@ -586,6 +609,7 @@ const TRIED: [&str; 21] = [
     "links",
     "losses",
     "memory",
+    "monitoring",
     "prediction",
     "push-pull",
     "reference",

@@ -73,6 +73,18 @@ pub struct BenchArgs {
     /// Events of memory
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub events: u64,
+    /// Emulated hosts of agents
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub agents: u32,
+    /// Applications on each of them
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=30))]
+    pub applications: u32,
+    /// Pages that are open in monitoring
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub pages: u32,
+    /// Pairs of monitoring
+    #[arg(long, value_name = "N", default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub pairs: u32,
     /// How a process of level2, ros or crate waits for work: spin, yield or park
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]
     pub idle: BenchIdle,
@@ -482,6 +494,19 @@ pub enum BenchPart {
         #[arg(long)]
         timed: bool,
     },
+    /// Emulated hosts
+    Farm {
+        /// Where launchers find it
+        socket: PathBuf,
+    },
+    /// What run control starts on an emulated host
+    Launcher {
+        /// Where the emulated hosts are
+        farm: PathBuf,
+        /// Arguments of `weir agent`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// One that is handed events in shared memory
     Receiver,
     /// A processing task that rejects every event
@@ -516,6 +541,7 @@ Examples:
   weir bench event-builder --transport shm --payload touched
   weir bench event-builder --only reference --json    to compare the bare machine with another
   weir bench level2 --idle spin --json
+  weir bench agents --agents 500 --applications 10    what run control of 5,000 applications costs
   weir bench filter --python ./venv/bin/python
   weir bench crate --part pair                        a read-out crate and what it feeds, in processes
   weir bench links --prefix $HOME/weir                sources in C and Python, built with what is installed there

@@ -275,7 +275,7 @@ impl Parameters {
 
 /// The partition. The buffers of the sockets, some megabytes for each, let the sources of the reference run ahead of
 /// their builder. Here it is the number of events in building, see [`Parameters::building`].
-fn configuration(parameters: &Parameters) -> String {
+pub(super) fn configuration(parameters: &Parameters) -> String {
     let Parameters { sources, fragment_bytes, seconds, .. } = parameters;
     let page = (fragment_bytes + 256).next_multiple_of(64);
     let event = sources * (fragment_bytes + 256);

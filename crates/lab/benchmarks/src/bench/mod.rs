@@ -1,6 +1,7 @@
 //! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
 mod accretion;
+mod agents;
 mod agreement;
 mod arguments;
 mod credits;
@@ -17,6 +18,7 @@ mod link;
 mod links;
 mod losses;
 mod memory;
+mod monitoring;
 mod network;
 mod paired;
 mod points;
@@ -26,6 +28,7 @@ mod readout_crate;
 mod reference;
 mod ring;
 mod ros;
+mod served;
 mod service;
 mod sfi;
 mod shaping;
@@ -71,6 +74,8 @@ pub fn bench(args: &BenchArgs) -> Exit {
         "window" => window::measure(args).map(|found| (to_json(&found), found.to_text())),
         "accretion" => accretion::measure(args).map(|found| (to_json(&found), found.to_text())),
         "grouping" => grouping::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "agents" => agents::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "monitoring" => monitoring::measure(args).map(|found| (to_json(&found), found.to_text())),
         "start" => start::measure(args).map(|found| (to_json(&found), found.to_text())),
         "reference" => agreement::measure(args).map(|found| {
             is_off = found.is_off();
@@ -159,6 +164,10 @@ pub fn part(part: &BenchPart) -> Exit {
             let arguments = links::FreeArguments { folder: folder.clone(), sources, bytes, timed };
             links::free_main(&arguments).map_err(|error| error.to_string())
         }
+        BenchPart::Farm { ref socket } => emulation::farm::main(socket).map_err(|error| error.to_string()),
+        BenchPart::Launcher { ref farm, ref arguments } => {
+            emulation::launcher::main(farm, arguments).map_err(|error| error.to_string())
+        }
         BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
         BenchPart::Task => filter::task_main().map_err(|error| error.to_string()),
     };
@@ -224,6 +233,8 @@ pub(crate) enum BenchError {
     Chunks { books: String },
     #[error("a network that drops datagrams {0}")]
     Network(String),
+    #[error("weir serve: {0}")]
+    NotServed(String),
     #[error("{what}: {error}")]
     System { what: &'static str, error: io::Error },
 }
@@ -271,4 +282,6 @@ crate          a read-out crate of DAQ1999: one ROB, control messages, locating 
 filter         small events through one processing task, in Python and in Rust
 reference      the bare machine of event building over TCP, beside another program that does the same; 1 if they differ by more than 10 %
 start          the start and the stop of examples/full-size.toml in 261 processes, beside as many bare ones
+agents         run control of a farm whose hosts are emulated: processor time, boot, start, stop; --agents N --applications N
+monitoring     event building under `weir serve` with ten pages open beside the same with none; takes three minutes
 prediction     what `weir sim` says of five partitions, beside live runs of them; ends with 1 if it is off by more than 15 %";

@@ -283,6 +283,11 @@ impl RegistrarDriver for Hands<'_> {
         self.world.slot(node).app.name.clone()
     }
 
+    /// Here all are connected to all.
+    fn talk(&self, _: NodeId, _: NodeId) -> bool {
+        true
+    }
+
     fn announce(&mut self, text: &str) {
         self.world.trace.tell(self.world.now, text);
     }

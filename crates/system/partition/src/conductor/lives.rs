@@ -76,6 +76,10 @@ impl RegistrarDriver for Hands<'_, Parent<'_>> {
         self.side.assembly.name(node)
     }
 
+    fn talk(&self, one: NodeId, other: NodeId) -> bool {
+        self.side.talk(one, other)
+    }
+
     fn announce(&mut self, text: &str) {
         self.side.asked.push(Asked::Announce(text.to_owned()));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::time::Duration;
 
 use agents::Child;
 use base::ids::{Incarnation, NodeId, Role};
@@ -182,7 +183,7 @@ impl Conductor {
         let run = RunToJoin { number, welcome, shares: host.links.are_shared() };
         self.with_registrar(now, host, |registrar, hands| registrar.configure(hands, run));
         context.set_idle(idle(&self.assembly.partition));
-        self.rests = false;
+        self.rests = None;
         Ok(())
     }
 
@@ -308,7 +309,7 @@ impl Conductor {
         self.renew(host);
         meter.into_iter().for_each(|meter| host.set_meter(meter));
         (self.number, self.left_files) = (None, None);
-        self.rests = false;
+        self.rests = None;
     }
 
     /// Says how it went to whoever wanted it.
@@ -374,16 +375,23 @@ impl Conductor {
         })
     }
 
-    /// While nothing goes on no processor is kept busy.
+    /// While nothing goes on no processor is kept busy; where run control alone is here, with many applications, it has no hurry.
     pub(super) fn rest(&mut self, context: &mut Context<'_, Host>) {
-        if matches!(self.phase, Phase::Idle) && !core::mem::replace(&mut self.rests, true) {
-            context.set_idle(IdleStrategy::default());
+        let wanted = match self.phase {
+            Phase::Idle => IdleStrategy::default(),
+            Phase::Running if self.has_many() && context.shared.hosted().next().is_none() => PACED,
+            _ => return,
+        };
+        if self.rests.replace(wanted) != Some(wanted) {
+            context.set_idle(wanted);
         }
     }
 
-    fn start_timeout(&self) -> core::time::Duration {
+    fn start_timeout(&self) -> Duration {
         self.assembly.partition.processes.start_timeout.duration()
     }
 }
 
+/// Nobody notices, and hundreds of messages are there by then.
+const PACED: IdleStrategy = IdleStrategy::Paced { between: Duration::from_millis(10) };
 const NOT_DISCONNECTED: &str = "was told to disconnect, did not";

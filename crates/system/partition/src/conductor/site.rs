@@ -84,9 +84,13 @@ impl Site {
         let partition = &assembly.partition;
         // That by which a child joins, and one to the components here.
         let to_child = if partition.transport.has_shared_memory() { 2 } else { 1 };
-        let network = NetworkOptions::new(assembly, &vec![to_child; outside]);
+        let mut network = NetworkOptions::new(assembly, &vec![to_child; outside]);
         self.frame_max = network.frame_max();
-        let shares = network.shares() && outside < assembly.applications.len();
+        let is_alone = outside == assembly.applications.len();
+        if is_alone {
+            network = network.without_components(outside);
+        }
+        let shares = network.shares() && !is_alone;
         let prover = Prover::new(secret, NO_RUN, (RUN_CONTROL, Incarnation::FIRST));
         Ok(Links::listen(network, prover, shares, poller, &self.waker)?)
     }

@@ -183,6 +183,12 @@ impl NetworkOptions {
         self.tcp.limits.len_max()
     }
 
+    /// The same for run control where no component is: applications connect to it, and bring no data to build.
+    pub fn without_components(self, applications: usize) -> Self {
+        let control_pages = self.control_pages.min(bounds::pages_of_run_control(applications));
+        Self { bulk_pages: 1, control_pages, ..self }
+    }
+
     /// Settings to join a partition with, before its own are known.
     pub fn joining(host: IpAddr) -> Self {
         let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");

@@ -44,7 +44,7 @@ struct Shared {
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum BusError {
     #[error(
-        "control.bus = {server:?}: this program was built without NATS; build it with `cargo build --release -p weir --features nats`, or leave the key out"
+        "{server} is a NATS server, and this program was built without NATS; build it with `cargo build --release -p weir --features nats`, or leave the key out"
     )]
     NotBuilt { server: String },
     #[error(transparent)]

@@ -2,10 +2,9 @@
 
 use std::{fs, thread};
 
-pub use agents::cpu_seconds_of;
 use base::time::Time;
 use nix::sys::resource::{UsageWho, getrusage};
-use transport::clock;
+use stamps::clock;
 
 /// Processor time, user and system, in seconds: of this process, or of its children that have been waited for.
 ///
@@ -15,6 +14,16 @@ pub fn cpu_seconds(who: UsageWho) -> f64 {
     let usage = getrusage(who).expect("getrusage cannot fail for this process and its children");
     let (user, system) = (usage.user_time(), usage.system_time());
     (user.tv_sec() + system.tv_sec()) as f64 + 1e-6 * (user.tv_usec() + system.tv_usec()) as f64
+}
+
+/// Processor time of a process with all its threads, in seconds; `None` where the kernel does not say.
+pub fn cpu_seconds_of(process: u32) -> Option<f64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let ns = tasks.map(|task| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    ns.sum::<Option<f64>>().map(|ns| ns * 1e-9)
 }
 
 /// What the processors of this machine have done since it was made.

@@ -6,22 +6,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use service::{Whereabouts, WhereaboutsError};
 use ureq::http::Response;
-use ureq::{Agent, Body, BodyReader};
+use ureq::{Agent, Body};
 
-use crate::commands::operator;
+use crate::whereabouts::{Whereabouts, WhereaboutsError};
 
 /// A service that was found.
-pub(crate) struct RunControl {
+#[derive(Clone, Debug)]
+pub struct RunControl {
     agent: Agent,
     address: SocketAddr,
     key: String,
+    /// In whose name orders are given.
+    operator: String,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unheard {
+#[expect(missing_docs, reason = "the messages say what is wrong")]
+pub enum Unheard {
     #[error(transparent)]
     Whereabouts(#[from] WhereaboutsError),
     #[error("run control at {0} does not answer: {1}")]
@@ -33,38 +36,61 @@ pub(crate) enum Unheard {
 }
 
 /// What the service answers: a value, or why it refuses.
-pub(crate) type Answer = Result<Value, String>;
+pub type Answer = Result<Value, String>;
 
 impl RunControl {
-    /// The service of a partition, or the only one.
-    pub(crate) fn find(partition: Option<&str>) -> Result<Self, Unheard> {
+    /// The service of a partition, or the only one, for this operator.
+    ///
+    /// # Errors
+    /// None is found, or several are.
+    pub fn find(partition: Option<&str>, operator: String) -> Result<Self, Unheard> {
         let (address, key) = Whereabouts::find(partition)?;
         let agent = Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT)).build().into();
-        Ok(Self { agent, address, key })
+        Ok(Self { agent, address, key, operator })
     }
 
     /// What stands below `/api/`.
-    pub(crate) fn get(&self, path: &str) -> Result<Answer, Unheard> {
+    ///
+    /// # Errors
+    /// It does not answer, or not in JSON.
+    pub fn get(&self, path: &str) -> Result<Answer, Unheard> {
         self.value(self.ask(path))
     }
 
     /// Does what needs the key, in the name of the operator.
-    pub(crate) fn post(&self, path: &str, mut body: Value) -> Result<Answer, Unheard> {
-        body["name"] = json!(operator());
-        body["client"] = json!(format!("terminal of {}", operator()));
+    ///
+    /// # Errors
+    /// As [`RunControl::get`].
+    pub fn post(&self, path: &str, mut body: Value) -> Result<Answer, Unheard> {
+        body["name"] = json!(self.operator);
+        body["client"] = json!(format!("terminal of {}", self.operator));
         let request = self.agent.post(self.url(path)).header("Authorization", format!("Bearer {}", self.key));
         self.value(request.content_type("application/json").send(body.to_string()))
     }
 
     /// Takes command over from whoever has it.
-    pub(crate) fn take_over(&self) -> Result<Answer, Unheard> {
+    ///
+    /// # Errors
+    /// As [`RunControl::get`].
+    pub fn take_over(&self) -> Result<Answer, Unheard> {
         self.post("command", json!({ "take_over": true }))
     }
 
     /// Each status and each message from now on.
-    pub(crate) fn events(&self) -> Result<Events, Unheard> {
-        let response = self.agent.get(self.url("events")).call().map_err(|error| self.http(error))?;
-        Ok(Events { lines: BufReader::new(response.into_body().into_reader()), name: String::new() })
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn events(&self) -> Result<Events, Unheard> {
+        Ok(Events { lines: BufReader::new(Box::new(self.stream("events")?)), name: String::new() })
+    }
+
+    /// What stands below `/api/` and goes on, as it comes.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn stream(&self, path: &str) -> Result<impl Read + Send + use<>, Unheard> {
+        let response = self.agent.get(self.url(path)).call().map_err(|error| self.http(error))?;
+        Ok(response.into_body().into_reader())
     }
 
     fn ask(&self, path: &str) -> Result<Response<Body>, ureq::Error> {
@@ -80,7 +106,10 @@ impl RunControl {
     }
 
     /// What stands below `/api/`, as bytes.
-    pub(crate) fn bytes(&self, path: &str) -> Result<Result<Vec<u8>, String>, Unheard> {
+    ///
+    /// # Errors
+    /// As [`RunControl::get`].
+    pub fn bytes(&self, path: &str) -> Result<Result<Vec<u8>, String>, Unheard> {
         self.read(self.ask(path))
     }
 
@@ -107,8 +136,8 @@ impl RunControl {
 }
 
 /// What happens at a service, until that ends.
-pub(crate) struct Events {
-    lines: BufReader<BodyReader<'static>>,
+pub struct Events {
+    lines: BufReader<Box<dyn Read + Send>>,
     name: String,
 }
 
