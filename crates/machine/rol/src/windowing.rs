@@ -62,64 +62,65 @@ impl Windowing {
         let fragments = self.fragments(built.bulk.slices());
         asked.iter().enumerate().try_for_each(|(place, window)| check(place, window, &fragments, &built.missing))?;
         let mut left = Left { parts: BulkParts::new(built.bulk.clone()), begun: 0, bulk: Bulk::empty() };
-        let (mut result, mut kept_chunks, mut left_fragments) = (WindowsResult { asked, left_out: Vec::new() }, 0, 0);
+        let mut result = WindowsResult { asked, left_out: Vec::new() };
+        let (mut kept_chunks, mut left_fragments) = (0, 0);
         for fragment in fragments {
-            let kept = fragment.kept(&result.asked);
-            let chunks = fragment.timed.as_ref().map_or(0, |timed| timed.chunks.len());
-            kept_chunks += kept.as_ref().map_or(chunks, |kept| kept.iter().filter(|kept| **kept).count()) as u64;
-            if let Some(left_out) = self.leave(&built.event, &fragment, kept, &mut left) {
-                left_fragments += u64::from(left_out.bytes as usize == fragment.len);
-                result.left_out.push(left_out);
-            }
+            let left_out = match fragment.kept(&result.asked) {
+                Kept::All => {
+                    left.keep(fragment.len);
+                    kept_chunks += fragment.chunks();
+                    continue;
+                }
+                Kept::Nothing => {
+                    left.skip(fragment.len);
+                    left_fragments += 1;
+                    let (chunks, bytes) = (fragment.chunks() as u32, fragment.len as u32);
+                    LeftOut { source: fragment.source, kept_chunks: 0, chunks, bytes }
+                }
+                Kept::Chunks(timed, kept) => self.cut(&built.event, &fragment, timed, &kept, &mut left),
+            };
+            kept_chunks += u64::from(left_out.kept_chunks);
+            result.left_out.push(left_out);
         }
         let said = rob_fragment(FILTER_WINDOWS, &built.event, self.framing.run_number, &result.to_words());
         let sum = |of: fn(&LeftOut) -> u32| result.left_out.iter().map(|left_out| u64::from(of(left_out))).sum();
         let (left_chunks, left_bytes) = (sum(|left_out| left_out.chunks), sum(|left_out| left_out.bytes));
-        let bulk = left.into_bulk().followed_by(said);
+        let bulk = left.take_bulk().followed_by(said);
         Ok(Windowed { bulk, kept_chunks, left_fragments, left_chunks, left_bytes })
     }
 
-    /// Takes a fragment over, or what is kept of it; what is not, if anything.
-    fn leave(
+    /// Takes chunks of a fragment over, with a new frame around them.
+    fn cut(
         &self,
         event: &EventInfo,
         fragment: &Fragment,
-        kept: Option<Vec<bool>>,
+        timed: &TimedData,
+        kept: &[bool],
         left: &mut Left,
-    ) -> Option<LeftOut> {
-        let Some(kept) = kept else {
-            left.keep(fragment.len);
-            return None;
-        };
+    ) -> LeftOut {
         let mut left_out = LeftOut { source: fragment.source, ..LeftOut::default() };
-        let Some(timed) = fragment.timed.as_ref().filter(|_| !kept.is_empty()) else {
-            left.skip(fragment.len);
-            let chunks = fragment.timed.as_ref().map_or(0, |timed| timed.chunks.len());
-            return Some(LeftOut { chunks: chunks as u32, bytes: fragment.len as u32, ..left_out });
-        };
-        left.skip(ROB_PREFIX_BYTES + ChunkHead::BYTES);
         let before = left.take_bulk();
-        let (mut length, mut behind) = (0, fragment.len - ROB_PREFIX_BYTES - ChunkHead::BYTES);
+        let in_front = ROB_PREFIX_BYTES + ChunkHead::BYTES;
+        left.skip(in_front);
         for (&(_, len), is_kept) in timed.chunks.iter().zip(kept) {
-            behind -= len;
-            if is_kept {
+            if *is_kept {
                 left.keep(len);
                 left_out.kept_chunks += 1;
-                length += len;
             } else {
                 left.skip(len);
                 left_out.chunks += 1;
                 left_out.bytes += len as u32;
             }
         }
-        left.skip(behind);
+        let length: usize = timed.chunks.iter().map(|(_, len)| len).sum();
+        left.skip(fragment.len - in_front - length);
         let chunks = left.take_bulk();
-        assert_eq!(chunks.len(), length, "whole chunks");
+        assert_eq!(chunks.len() + left_out.bytes as usize, length, "each chunk stays or is left out");
         let EventHead { begin, end, status, .. } = timed.head;
         let (interval, status) = (Interval { begin, end }, status.0);
         let head = TimedHead { rob: fragment.source, event: *event, interval, chunks: left_out.kept_chunks, status };
         left.bulk = before.followed_by(self.framing.frame(&head, chunks));
-        Some(left_out)
+        left_out
     }
 
     /// The fragments of an event. Bytes in which none begins are one of the trigger, so that they stay.
@@ -174,20 +175,31 @@ fn timed_data(mut bytes: Bytes<'_>, data: usize, offset: i64) -> Option<TimedDat
     (chunks.len() == count as usize).then_some(TimedData { head, chunks })
 }
 
+/// What is recorded of a fragment.
+enum Kept<'a> {
+    All,
+    Nothing,
+    /// Those of its chunks that are marked.
+    Chunks(&'a TimedData, Vec<bool>),
+}
+
 impl Fragment {
-    /// Which of its chunks are recorded, none if it is left out as a whole; `None` if all of it is recorded.
-    fn kept(&self, asked: &[Window]) -> Option<Vec<bool>> {
+    fn kept(&self, asked: &[Window]) -> Kept<'_> {
         if SourceId(self.source).sub_detector().group() == Some(DetectorGroup::Tdaq) {
-            return None;
+            return Kept::All;
         }
         let its: Vec<&Window> = asked.iter().filter(|window| window.names(self.source)).collect();
         if its.is_empty() {
-            return Some(Vec::new());
+            return Kept::Nothing;
         }
-        let chunks = &self.timed.as_ref()?.chunks;
+        let Some(timed) = &self.timed else { return Kept::All };
         let is_kept = |&(time, _): &(Interval, usize)| its.iter().any(|window| window.time.meets(time));
-        let kept: Vec<bool> = chunks.iter().map(is_kept).collect();
-        kept.contains(&false).then_some(kept)
+        let kept: Vec<bool> = timed.chunks.iter().map(is_kept).collect();
+        if kept.contains(&false) { Kept::Chunks(timed, kept) } else { Kept::All }
+    }
+
+    fn chunks(&self) -> u64 {
+        self.timed.as_ref().map_or(0, |timed| timed.chunks.len() as u64)
     }
 }
 
@@ -241,10 +253,6 @@ impl Left {
     fn take_bulk(&mut self) -> Bulk {
         self.settle();
         core::mem::take(&mut self.bulk)
-    }
-
-    fn into_bulk(mut self) -> Bulk {
-        self.take_bulk()
     }
 }
 
