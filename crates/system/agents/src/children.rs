@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::ids::NodeId;
 use metering::cpu::cpu_seconds_of;
+use transport::clock;
 
 use crate::farm::{Farm, Start};
 use crate::hub::Hub;
@@ -122,10 +123,8 @@ impl Children {
             }
         }
         let is_awaited = |child: &Child| nodes.contains(&child.node) && !child.has_ended();
-        for _ in 0..WAITS_MAX {
-            if !self.entries.iter().any(is_awaited) {
-                break;
-            }
+        let deadline = clock::now() + PATIENCE;
+        while self.entries.iter().any(is_awaited) && clock::now() < deadline {
             for (node, how) in self.reap_elsewhere(WAIT) {
                 if nodes.contains(&node) { ended.push((node, how)) } else { self.seen.push((node, how)) }
             }
@@ -200,6 +199,7 @@ impl Drop for Children {
     }
 }
 
-/// Agents answer at once, or are lost soon. An agent that lives and cannot end a process is given up.
+/// Between two looks at the clock.
 const WAIT: Duration = Duration::from_millis(100);
-const WAITS_MAX: usize = 200;
+/// Agents answer at once, or are lost soon. An agent that lives and cannot end a process is given up.
+const PATIENCE: Duration = Duration::from_secs(20);

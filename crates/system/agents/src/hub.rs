@@ -203,7 +203,9 @@ impl Serving {
             let now = clock::now();
             let (wishes, is_left) = {
                 let mut state = self.shared.state();
-                let few = state.wishes.len().min(WISHES_PER_PASS);
+                // Who is to end waits for nobody to start.
+                let ends = state.wishes.iter().any(|wish| matches!(wish, Wish::Kill(_)));
+                let few = if ends { state.wishes.len() } else { state.wishes.len().min(WISHES_PER_PASS) };
                 let wishes: Vec<Wish> = state.wishes.drain(..few).collect();
                 self.news.has_wishes = !state.wishes.is_empty();
                 (wishes, state.is_left)

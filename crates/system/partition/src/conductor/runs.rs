@@ -379,7 +379,12 @@ impl Conductor {
     pub(super) fn rest(&mut self, context: &mut Context<'_, Host>) {
         let wanted = match self.phase {
             Phase::Idle => IdleStrategy::default(),
-            Phase::Running if self.has_many() && context.shared.hosted().next().is_none() => PACED,
+            Phase::Running
+                if self.controller.is_running() && self.has_many() && context.shared.hosted().next().is_none() =>
+            {
+                PACED
+            }
+            _ if self.rests == Some(PACED) => idle(&self.assembly.partition),
             _ => return,
         };
         if self.rests.replace(wanted) != Some(wanted) {
