@@ -117,7 +117,7 @@ impl Plan {
 
     /// Another run follows in the same processes, of which some die before it.
     fn draw_next_run(&mut self, r: &mut Random) {
-        self.again = r.chance(0.7);
+        self.again = r.chance(0.7).then(|| r.chance(0.5));
         let returning = self.returning();
         let Some(joins) = &mut self.joins else { return };
         for (_, node, _) in returning {

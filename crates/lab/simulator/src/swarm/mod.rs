@@ -67,7 +67,7 @@ impl Plan {
 
     fn run_within(&self, trace: Trace, steps_max: u64) -> Run {
         let (world, seen) = self.world(self.seed, trace, steps_max);
-        let (outcomes, processes) = world.run_and_keep();
+        let (outcomes, processes) = world.run_and_keep(self.again == Some(true));
         let seen = seen.take();
         let twin = self.twin().map(|twin| {
             let (world, seen) = twin.world(self.seed, Trace::None, steps_max);
@@ -76,8 +76,9 @@ impl Plan {
         let doubtful = |run: &Outcomes| run.account.level2_forced + run.account.level2_incomplete;
         let is_whole = |run: &Outcomes| run.account.level1 == self.events && doubtful(run) == 0;
         let twin = twin.filter(|(twin, _)| is_whole(twin) && is_whole(&outcomes)).map(|(_, seen)| seen);
-        let mut failures = Check { plan: self, outcomes: &outcomes, seen: &seen, twin: twin.as_ref() }.failures();
-        if let Some(processes) = processes.filter(|_| self.again) {
+        let mut failures =
+            Check { plan: self, outcomes: &outcomes, seen: &seen, twin: twin.as_ref(), follows: false }.failures();
+        if let Some(processes) = processes.filter(|_| self.again.is_some()) {
             failures.extend(self.next().failures_in(processes, steps_max));
         }
         Run { outcomes, failures }
@@ -85,13 +86,14 @@ impl Plan {
 
     /// The run that follows in the same processes.
     fn next(&self) -> Self {
-        Self { run: self.run + 1, again: false, ..self.clone() }
+        Self { run: self.run + 1, again: None, ..self.clone() }
     }
 
     fn failures_in(&self, processes: Processes, steps_max: u64) -> Failures {
         let (world, seen) = self.world(!self.seed, Trace::None, steps_max);
         let outcomes = world.in_processes_of(processes).run();
-        let failures = Check { plan: self, outcomes: &outcomes, seen: &seen.take(), twin: None }.failures();
+        let failures =
+            Check { plan: self, outcomes: &outcomes, seen: &seen.take(), twin: None, follows: true }.failures();
         failures.into_iter().map(|failure| format!("in the next run: {failure}")).collect()
     }
 
@@ -104,7 +106,7 @@ impl Plan {
 
     /// The same without any fault, where the files have to be the same.
     fn twin(&self) -> Option<Self> {
-        let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, again: false, ..self.clone() };
+        let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, again: None, ..self.clone() };
         (self.keeps_all() && self.keeps_data()).then(twin)
     }
 

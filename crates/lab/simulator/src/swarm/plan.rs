@@ -149,8 +149,8 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// How applications join; without it they know each other at once.
     pub joins: Option<Joins>,
-    /// Whether another run follows in the same processes, if they join and all go on.
-    pub again: bool,
+    /// Whether another run follows in the same processes, if they join and all go on, and whether it does so at once.
+    pub again: Option<bool>,
     /// Sources that send by themselves; without them a link is read out when level 1 says so.
     pub sending: Option<Sending>,
     /// Which events are shown to those who watch.
@@ -329,7 +329,7 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             joins: None,
-            again: false,
+            again: None,
             sending: None,
             sampling: configuration::Sampling::default(),
             planted: None,
@@ -465,7 +465,7 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             joins: None,
-            again: false,
+            again: None,
             sending: None,
             sampling: configuration::Sampling::default(),
             planted: None,

@@ -88,7 +88,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     }
     with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.gaps = 0.0));
     with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.more = 0));
-    with(&|plan| plan.again = false);
+    with(&|plan| plan.again = None);
     with(&|plan| plan.joins = None);
     with(&|plan| plan.joins.iter_mut().for_each(|joins| joins.notice_max = Duration::ZERO));
     for index in 0..plan.joins.as_ref().map_or(0, |joins| joins.faults.len()) {

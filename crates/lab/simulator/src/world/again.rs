@@ -7,7 +7,7 @@ use membership::passage::LinkId;
 use super::joining::{JoinEvent, Joining, START_TIMEOUT};
 use super::joins::Moment;
 use super::outcomes::Outcomes;
-use super::{Agenda, Event, What, World};
+use super::{Agenda, Arriving, Event, What, World};
 
 /// The processes of a run that is over, and what they still say to run control.
 pub struct Processes {
@@ -17,12 +17,17 @@ pub struct Processes {
 }
 
 impl World {
-    /// Runs to the end. The processes go on, if all of them do.
+    /// Runs to the end. The processes go on, if all of them do: at once, or when those are back that were on their way.
     ///
     /// # Panics
     /// As [`World::run`].
-    pub fn run_and_keep(mut self) -> (Outcomes, Option<Processes>) {
+    pub fn run_and_keep(mut self, at_once: bool) -> (Outcomes, Option<Processes>) {
         self.run_to_end();
+        if at_once {
+            self.only_join();
+        } else {
+            self.settle_joining();
+        }
         let all_go_on = self.slots.iter().all(|slot| !slot.gone && !slot.hangs);
         let lives = self.slots.iter().map(|slot| slot.incarnation).collect();
         let kept = self.joining.take_if(|_| all_go_on);
@@ -38,7 +43,10 @@ impl World {
             let Event::Pending(index) = event else { continue };
             match former.agenda.pending.remove(index) {
                 What::Join(JoinEvent::Fault(_)) => {}
-                join @ What::Join(_) => self.schedule(former.agenda.queue.now().to_time(), join),
+                // What is said in the former run is of no use in this one.
+                what @ (What::Join(_) | What::Arrives(_, Arriving::Message(..))) => {
+                    self.schedule(former.agenda.queue.now().to_time(), what)
+                }
                 _ => {}
             }
         }

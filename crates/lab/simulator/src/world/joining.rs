@@ -422,8 +422,9 @@ impl World {
         if self.joining.is_none() || self.slots.iter().any(|slot| slot.hangs) {
             return;
         }
-        self.joining().is_over = true;
-        let until = self.now + SETTLING;
+        let ended = self.now;
+        self.only_join();
+        let until = ended + SETTLING;
         while let Some(what) = self.next_until(until) {
             if let What::Join(event) = what {
                 self.on_join_event(event);
@@ -442,6 +443,12 @@ impl World {
             }
         }
         self.monitor.violations.extend(lonely);
+        self.now = ended;
+    }
+
+    /// The run is over: nobody has a component any more.
+    pub(super) fn only_join(&mut self) {
+        self.joining.iter_mut().for_each(|joining| joining.is_over = true);
     }
 
     pub(super) fn joining(&mut self) -> &mut Joining {

@@ -313,6 +313,7 @@ impl World {
     /// If a component finds its state inconsistent, or the run does not end.
     pub fn run(mut self) -> Outcomes {
         self.run_to_end();
+        self.settle_joining();
         self.conclude()
     }
 
@@ -332,9 +333,6 @@ impl World {
         while !self.direction.controller.has_ended() {
             self.step();
         }
-        let ended = self.now;
-        self.settle_joining();
-        self.now = ended;
     }
 
     /// Applications know each other at once, and run control starts the run a while later; those that are late come into it.
