@@ -137,9 +137,12 @@ impl Joining {
         }
     }
 
-    /// Whether all have joined, and live.
+    /// Whether all have joined, live, and are connected: else a run that began would fail.
     pub(super) fn is_complete(&self) -> bool {
-        self.registrar().all_joined() && self.participants.iter().all(Option::is_some)
+        let is_cut = |link: LinkId| matches!(self.ends[link.0].state, ProofState::Closed);
+        self.registrar().all_joined()
+            && self.participants.iter().all(Option::is_some)
+            && self.registrar().members().all(|(_, link)| !link.is_none_or(is_cut))
     }
 
     pub(super) fn registrar(&self) -> &Registrar {
