@@ -3,8 +3,7 @@
 use std::io;
 
 use crate::{Interrupts, complain};
-use partition::driver::Meter;
-use partition::{Figures, Metered, Outcome, Probe, Run, StartError};
+use partition::{Figures, Outcome, Probe, Run, StartError};
 
 /// Why a command has no outcome of a run.
 #[derive(Debug, thiserror::Error)]
@@ -23,17 +22,8 @@ pub enum ConductError {
 ///
 /// That the run could not start, or that signals cannot be caught.
 pub fn conduct(run: Run) -> Result<Outcome, ConductError> {
-    conduct_metered(run, None).map(|(conducted, _)| conducted)
-}
-
-/// The same; with a meter says where the time of this process went.
-///
-/// # Errors
-///
-/// Those of [`conduct`].
-pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), ConductError> {
     let _interrupts = Interrupts::end(run.control()).map_err(ConductError::Signals)?;
-    Ok(partition::conduct_metered(run.observe(Heard), meter)?)
+    Ok(partition::conduct(run.observe(Heard))?)
 }
 
 /// Says what is said.

@@ -9,7 +9,7 @@ mod interrupts;
 mod options;
 mod streams;
 
-pub use conducting::{ConductError, conduct, conduct_metered};
+pub use conducting::{ConductError, conduct};
 pub use exit::Exit;
 pub use interrupts::Interrupts;
 pub use options::{Limits, Overrides};

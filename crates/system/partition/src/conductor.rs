@@ -57,26 +57,6 @@ pub(crate) use site::{link_key, new_host};
 /// # Errors
 /// It did not begin; no process or port of it is left.
 pub fn conduct(run: Run) -> Result<Outcome, StartError> {
-    conduct_metered(run, None).map(|(conducted, _)| conducted)
-}
-
-/// What was seen of the driver in this process.
-#[derive(Default)]
-pub struct Metered {
-    /// Where the time of its thread went.
-    pub sections: BTreeMap<Section, Samples>,
-    /// Processor time of threads beside it.
-    pub beside: Duration,
-}
-
-/// The same; with a meter says where the time of this process went.
-///
-/// # Errors
-/// Likewise.
-///
-/// # Panics
-/// Never: a run is over when nothing is left to conduct.
-pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), StartError> {
     let (request, requests) = sync_channel(1);
     let (over, outcome) = sync_channel(1);
     let settings = run.configuration.run.clone();
@@ -84,9 +64,18 @@ pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Meter
     asked.expect("its receiver is here");
     // Nothing else will be asked for.
     drop(request);
-    let metered = conduct_all(run, requests, meter)?;
+    let metered = conduct_all(run, requests)?;
     let outcome = outcome.recv().expect("a partition that was asked for a run says how it went");
-    outcome.map(|outcome| (outcome, metered))
+    outcome.map(|outcome| Outcome { metered, ..outcome })
+}
+
+/// What was seen of the driver in this process.
+#[derive(Clone, Debug, Default)]
+pub struct Metered {
+    /// Where the time of its thread went.
+    pub sections: BTreeMap<Section, Samples>,
+    /// Processor time of threads beside it.
+    pub beside: Duration,
 }
 
 /// Conducts a partition, in this thread, as it is asked to, until it is asked to shut down or nobody can ask it any more. With a
@@ -94,10 +83,10 @@ pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Meter
 ///
 /// # Errors
 /// It has not begun, or cannot go on.
-pub(crate) fn conduct_all(run: Run, requests: Receiver<Request>, meter: Option<Meter>) -> Result<Metered, StartError> {
+pub(crate) fn conduct_all(run: Run, requests: Receiver<Request>) -> Result<Metered, StartError> {
     let _control = Ended(run.control());
     let mut scheduler = Scheduler::<Host>::new(idle(&run.configuration))?;
-    let (mut host, mut conductor) = Conductor::open(run, requests, meter, &mut scheduler)?;
+    let (mut host, mut conductor) = Conductor::open(run, requests, &mut scheduler)?;
     let before = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_seconds(UsageWho::RUSAGE_THREAD);
     host.run(scheduler, &mut conductor)?;
     let beside = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_seconds(UsageWho::RUSAGE_THREAD) - before;
@@ -200,14 +189,13 @@ impl Conductor {
     fn open(
         mut run: Run,
         requests: Receiver<Request>,
-        meter: Option<Meter>,
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Host, Self), StartError> {
         let (options, farm) = (core::mem::take(&mut run.options_of_children), Farm::of(&run.configuration));
         let (now, children) = (clock::now(), Children::new(options, farm));
         let measures = Measures::launch(now, &children);
         let secret = draw_secret(&run.configuration)?;
-        let (control, probe) = (run.control.clone(), core::mem::take(&mut run.probe));
+        let (control, probe, meter) = (run.control.clone(), core::mem::take(&mut run.probe), run.meter.take());
         let (site, assembly, links) = Site::open(run, &secret, scheduler)?;
         let registrar = registrar(&assembly, site.outside(&assembly));
         let host = site::bare_host(&assembly, links, &registrar);

@@ -52,7 +52,7 @@ pub mod table;
 
 pub use self::control::Control;
 pub use assembly::Assembly;
-pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_metered};
+pub use conductor::{Metered, Outcome, Restart, StartError, conduct};
 pub use configuration::Run as RunSettings;
 pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};

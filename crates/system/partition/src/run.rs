@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use base::ids::Role;
 use configuration::Partition;
+use metering::Meter;
 
 use crate::control::Control;
 use crate::observer::Observer;
@@ -17,6 +18,7 @@ pub struct Run {
     pub(crate) probe: Watched,
     pub(crate) observer: Option<Observer>,
     pub(crate) options_of_children: Vec<String>,
+    pub(crate) meter: Option<Meter>,
     pub(crate) control: Control,
 }
 
@@ -37,6 +39,7 @@ impl Run {
             probe: Watched::default(),
             observer: None,
             options_of_children: Vec::new(),
+            meter: None,
             control,
         }
     }
@@ -59,6 +62,11 @@ impl Run {
     /// With further options of `weir node` for the processes of applications.
     pub fn give_children(self, options_of_children: Vec<String>) -> Self {
         Self { options_of_children, ..self }
+    }
+
+    /// With a meter of where the time of this process goes, for one run.
+    pub fn meter(self, meter: Meter) -> Self {
+        Self { meter: Some(meter), ..self }
     }
 
     /// What pauses it, and ends it early.

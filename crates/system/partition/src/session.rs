@@ -46,7 +46,7 @@ impl Run {
         let (done, booted) = sync_channel(1);
         requests.send(Request::Boot(done)).expect("its receiver is here");
         let conducted = thread::Builder::new().name("conductor".into());
-        let thread = conducted.spawn(move || conduct_all(self, asked, None).map(drop)).map_err(StartError::Thread)?;
+        let thread = conducted.spawn(move || conduct_all(self, asked).map(drop)).map_err(StartError::Thread)?;
         let mut session = Session { configuration, control, requests: Some(requests), thread: Some(thread) };
         match booted.recv() {
             Ok(Ok(())) => Ok(session),

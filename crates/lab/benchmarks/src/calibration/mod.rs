@@ -38,7 +38,7 @@ use partition::driver::{Meter, Sample, Section};
 use partition::scratch::Scratch;
 use partition::{Outcome, Placement, Run};
 use terminal::Exit;
-use terminal::{ConductError, conduct_metered};
+use terminal::{ConductError, conduct};
 
 /// Why there is no calibration.
 #[derive(Debug, thiserror::Error)]
@@ -225,13 +225,13 @@ impl Calibration {
         let Self { within, processes, machines, alone, apart, .. } = self;
         machines.push(Machine::measure().map_err(CalibrationError::Machine)?);
         for (shape, run_as) in within.iter().enumerate() {
-            let sound = run(run_as)?;
-            alone.push(Alone { shape, share: sound.share(), events_per_s: 1e9 / sound.cpu_ns_per_event() });
+            let conducted = sound(of_shape(run_as))?;
+            alone.push(Alone { shape, share: share(&conducted), events_per_s: 1e9 / cpu_ns_per_event(&conducted) });
         }
         let mut before_ns = line_ns();
         for (of, shapes) in processes {
             for (shape, run_as) in shapes.iter().enumerate() {
-                let Sound { conducted, .. } = run(run_as)?;
+                let conducted = sound(of_shape(run_as))?;
                 let after_ns = line_ns();
                 let line_ns = is_same_course(before_ns, after_ns).then_some((before_ns + after_ns) / 2.0);
                 before_ns = after_ns;
@@ -318,19 +318,13 @@ impl Spread {
     }
 }
 
-/// A run of a shape that went well.
-struct Sound {
-    conducted: Outcome,
-    metered: partition::Metered,
+fn of_shape(shape: &Shape) -> Run {
+    Run::new(shape.partition.clone()).place(Placement::apart(shape.in_children))
 }
 
-fn run(shape: &Shape) -> Result<Sound, CalibrationError> {
-    run_with(shape, None)
-}
-
-fn run_with(shape: &Shape, meter: Option<Meter>) -> Result<Sound, CalibrationError> {
-    let (partition, in_children) = (shape.partition.clone(), shape.in_children);
-    let (conducted, metered) = conduct_metered(Run::new(partition).place(Placement::apart(in_children)), meter)?;
+/// How it went, if it went well.
+fn sound(run: Run) -> Result<Outcome, CalibrationError> {
+    let conducted = conduct(run)?;
     if conducted.interrupted {
         return Err(CalibrationError::Interrupted);
     }
@@ -339,19 +333,17 @@ fn run_with(shape: &Shape, meter: Option<Meter>) -> Result<Sound, CalibrationErr
         let (residual, reasons) = (account.residual, conducted.ending.reasons.join("; "));
         return Err(CalibrationError::Unsound(format!("{} events, residual {residual}, {reasons}", account.level1)));
     }
-    Ok(Sound { conducted, metered })
+    Ok(conducted)
 }
 
-impl Sound {
-    /// How much of a core the one process that does everything had, or more with threads beside it.
-    fn share(&self) -> f64 {
-        self.conducted.cpu_while_running.as_secs_f64() / self.conducted.duration.as_secs_f64()
-    }
+/// How much of a core the one process that does everything had, or more with threads beside it.
+fn share(conducted: &Outcome) -> f64 {
+    conducted.cpu_while_running.as_secs_f64() / conducted.duration.as_secs_f64()
+}
 
-    /// Processor time of this process.
-    fn cpu_ns_per_event(&self) -> f64 {
-        self.conducted.cpu_while_running.as_nanos() as f64 / self.conducted.account.level1 as f64
-    }
+/// Processor time of this process.
+fn cpu_ns_per_event(conducted: &Outcome) -> f64 {
+    conducted.cpu_while_running.as_nanos() as f64 / conducted.account.level1 as f64
 }
 
 /// What was metered.
@@ -382,9 +374,9 @@ struct Seen {
 impl Seen {
     fn meter(&mut self, shape: &Shape) -> Result<(), CalibrationError> {
         let fragments = shape.partition.ros.robs as f32;
-        let Sound { conducted, metered } = run_with(shape, Some(Meter::new()))?;
+        let conducted = sound(of_shape(shape).meter(Meter::new()))?;
         let account = &conducted.account;
-        for (section, samples) in metered.sections {
+        for (section, samples) in conducted.metered.sections {
             let fragments = if section == Section::Input(Role::Sfi, WorkKind::EventReply) { fragments } else { 1.0 };
             let counted = samples.kept().map(|sample| Sample { count: sample.count * fragments, ..*sample });
             self.samples.entry(section).or_default().extend(counted);
@@ -392,7 +384,7 @@ impl Seen {
         let bytes: u64 = conducted.ending.files.iter().map(|file| file.bytes).sum();
         if account.recorded > 0 && bytes > 0 {
             let (count, bytes) = (account.recorded as f32, bytes as f32);
-            self.writing.push(Sample { count, bytes, ns: metered.beside.as_nanos() as f32 });
+            self.writing.push(Sample { count, bytes, ns: conducted.metered.beside.as_nanos() as f32 });
         }
         Ok(())
     }

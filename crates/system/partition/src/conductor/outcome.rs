@@ -15,7 +15,7 @@ use membership::registrar::NotStarted;
 use rol::InputError;
 use transport::error::OsError;
 
-use super::Restart;
+use super::{Metered, Restart};
 use crate::assembly::Assembly;
 use crate::host::{Host, LinksError, WorkshopError};
 use crate::run_number::RunNumberError;
@@ -28,6 +28,8 @@ pub struct Outcome {
     pub ending: Ending,
     /// Every event from level-1 accept to file.
     pub account: Accounting,
+    /// Where the time of this process went, with a meter.
+    pub metered: Metered,
     /// Applications that were started again, in order.
     pub restarts: Vec<Restart>,
     /// When the run began.

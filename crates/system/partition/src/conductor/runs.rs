@@ -20,7 +20,8 @@ use transport::scheduler::Context;
 
 use super::site::{Planned, bare_host, idle, welcome};
 use super::{
-    Conductor, EXIT_TIMEOUT, Figures, Host, Measures, NOT_ENDED, Outcome, Phase, StartError, Words, outcome::network,
+    Conductor, EXIT_TIMEOUT, Figures, Host, Measures, Metered, NOT_ENDED, Outcome, Phase, StartError, Words,
+    outcome::network,
 };
 use crate::RunSettings;
 use crate::control::Control;
@@ -357,6 +358,7 @@ impl Conductor {
         Some(Outcome {
             assembly: self.assembly.clone(),
             account,
+            metered: Metered::default(),
             restarts: self.registrar.returned().to_vec(),
             began: measured.began,
             duration: measured.duration,

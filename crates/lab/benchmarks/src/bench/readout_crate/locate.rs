@@ -16,7 +16,7 @@ use dataflow::work_kind::WorkKind;
 use partition::driver::{Meter, Samples, Section};
 use partition::{Placement, Run};
 use serde::Serialize;
-use terminal::conduct_metered;
+use terminal::conduct;
 use transport::clock;
 use transport::shared_memory::{SharedSlots, SlotReader};
 
@@ -82,18 +82,18 @@ fn point(parameters: Parameters) -> Result<Point<Parameters, More>, BenchError> 
 fn located(parameters: &Parameters) -> Result<Facts, BenchError> {
     let partition = Partition::parse("crate bench", &parameters.crate_of_robs(), &[])?;
     let run = Run::new(partition).place(Placement::apart(|role| matches!(role, Role::Trg | Role::Ros)));
-    let (conducted, metered) = conduct_metered(run, Some(Meter::new()))?;
+    let conducted = conduct(run.meter(Meter::new()))?;
     sound(&conducted)?;
     let EbifCounters { orders, requests, .. } = EbifCounters::total(conducted.reports(Role::Ebif));
     let events = (orders + requests) as f64;
     let spent = |is_of: fn(&Section) -> bool| {
-        let of = metered.sections.iter().filter(|(section, _)| is_of(section));
+        let of = conducted.metered.sections.iter().filter(|(section, _)| is_of(section));
         of.map(|(_, samples)| total_ns(samples)).sum::<f64>() / events
     };
     let component = spent(|of| matches!(of, Section::Input(Role::Ebif, _) | Section::Flush(Role::Ebif)));
     let messages = spent(|of| matches!(of, Section::Encode | Section::Decode));
     let connections = spent(|of| matches!(of, Section::Read | Section::Write));
-    let replies = metered.sections.get(&Section::Input(Role::Ebif, WorkKind::EventReply));
+    let replies = conducted.metered.sections.get(&Section::Input(Role::Ebif, WorkKind::EventReply));
     Ok(Facts::from([
         (EVENT_NS, component + messages + connections),
         ("component_ns", component),
