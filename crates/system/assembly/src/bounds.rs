@@ -2,7 +2,7 @@
 //!
 //! | what | bound | who keeps to it |
 //! |---|---|---|
-//! | messages under a credit on their way | [`Bounds::most`] | the world asserts it for each pair and credit |
+//! | messages under a credit on their way | [`Bounds::most`] | the world asserts it for each pair and credit; a process knows one end alone |
 //! | the send queue of a connection | [`Bounds::send_queue`] | the live driver; see [`Covered`] |
 //! | pages to receive events into | [`receive_pages`] | the pool: without a page nobody reads on |
 //! | pages to receive control messages into | [`control_pages`] | the pool |
