@@ -180,7 +180,6 @@ fn a_task_asks_for_windows_and_wrong_ones_fail_their_event() {
 #[test]
 fn an_algorithm_can_be_tried_out_without_weir() {
     let Some(algorithms) = Algorithms::new("an_algorithm_can_be_tried_out", ALGORITHMS) else { return };
-    let options = algorithms.options("Returns");
     let data = [vec![1; 40], vec![], vec![2; 8]];
     let robs: Vec<u8> = (0x42_0001..).zip(&data).flat_map(|(source, data)| rob(source, data)).collect();
     std::fs::write(algorithms.directory.join("robs"), robs).unwrap();
@@ -189,6 +188,15 @@ import sys, algorithms, weir
 event = weir.Event.from_bytes(open('robs', 'rb').read(), event_number=9, lvl1_id=4)
 sys.stdout.buffer.write(algorithms.Returns().process(event).result)
 ";
+    let output = run(&algorithms, script);
+    let head = EventHead { event_number: 9, lvl1_id: 4, ..EventHead::default() };
+    let fragments: Vec<_> = (0x42_0001..).zip(data).map(|(source, data)| (source, 0, data)).collect();
+    assert!(output == expected(&head, &fragments), "{output:?}");
+}
+
+/// Runs a script with the package.
+fn run(algorithms: &Algorithms, script: &str) -> Vec<u8> {
+    let options = algorithms.options("Returns");
     let output = std::process::Command::new(&options.command[0])
         .args(["-c", script])
         .envs(options.environment)
@@ -196,9 +204,73 @@ sys.stdout.buffer.write(algorithms.Returns().process(event).result)
         .stderr(std::process::Stdio::inherit())
         .output()
         .unwrap();
-    let head = EventHead { event_number: 9, lvl1_id: 4, ..EventHead::default() };
-    let fragments: Vec<_> = (0x42_0001..).zip(data).map(|(source, data)| (source, 0, data)).collect();
-    assert!(output.stdout == expected(&head, &fragments), "{:?}", output.stdout);
+    assert!(output.status.success(), "{:?}", output.status);
+    output.stdout
+}
+
+/// However small and large answers follow one another.
+#[test]
+fn answers_never_overrun_a_frame() {
+    let Some(algorithms) = Algorithms::new("answers_never_overrun_a_frame", ALGORITHMS) else { return };
+    let script = "
+import weir
+from weir import pt
+from weir.decision import Decision, Window
+
+MAX = 1 << 17
+windows = [Window(0, 1, sources=range(8187))]
+LARGEST = Decision.accept(result=bytes(32 << 10), windows=windows)
+
+class Owner:
+    def __init__(self, count):
+        given = b''.join(pt._GIVEN.pack(sequence, 0, 64) for sequence in range(count))
+        self.frames = [pt._HEADER.pack(pt._EVENTS, count, count) + given, b'']
+        self.sent = []
+    def recv(self, _):
+        return self.frames.pop(0)
+    def send(self, frame):
+        assert len(frame) <= MAX, len(frame)
+        self.sent.append(frame)
+
+setup = dict(slot_bytes=64, result_bytes_max=32 << 10, message_bytes_max=1000, windows_max=1024, windows_bytes_max=32 << 10,
+             frame_bytes_max=MAX, streams=[], setup='')
+for rejects in [0, 1000, 1636, 1637, 1638, 1639, 3200, 3276, 3277]:
+    owner, decisions = Owner(rejects + 2), iter([False] * rejects + [LARGEST] * 2)
+    assert pt._Server(owner, bytes(64), [0], setup).run(lambda event: next(decisions)) == 0
+    counts = [pt._HEADER.unpack_from(frame)[1] for frame in owner.sent]
+    assert sum(counts) == rejects + 2 and min(counts) > 0, counts
+    assert sum(map(len, owner.sent)) == 8 * len(counts) + 40 * rejects + 2 * (40 + (64 << 10)), counts
+";
+    run(&algorithms, script);
+}
+
+#[test]
+fn what_asks_for_nothing_or_for_parts_of_a_nanosecond_is_refused() {
+    let Some(algorithms) = Algorithms::new("what_asks_for_nothing", ALGORITHMS) else { return };
+    let script = "
+import numpy
+from weir import Decision, Window
+
+def refused(kind, words, make):
+    try:
+        made = make()
+    except kind as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(made)
+
+refused(ValueError, 'leave `windows` out', lambda: Decision.accept(windows=[]))
+refused(ValueError, 'leave `windows` out', lambda: Decision.accept(windows=iter(())))
+refused(ValueError, 'leave `sources` out', lambda: Window(0, 5, sources=[]))
+refused(TypeError, 'the begin of a window in ns is 1.5', lambda: Window(1.5, 5))
+refused(TypeError, 'the end of a window in ns is 5.0', lambda: Window(1, 5.0))
+refused(TypeError, 'a source identifier is 7.0', lambda: Window(sources=[7.0]))
+refused(TypeError, 'a source identifier is', lambda: Window(sources='ab'))
+assert Decision.accept().windows == () and Window(0, 5).sources == ()
+window = Window(numpy.uint64(3), numpy.int64(5), sources=numpy.array([7, 8], numpy.uint32))
+assert (window.begin, window.end, window.sources) == (3, 5, (7, 8))
+";
+    run(&algorithms, script);
 }
 
 #[test]
