@@ -67,7 +67,7 @@ def main() -> int:
     for descriptor in descriptors:
         os.close(descriptor)
     try:
-        process = _make(sys.argv[1], setup)
+        process, offsets = _make(sys.argv[1], setup)
     except Exception as error:
         if _their_frames(error):
             traceback.print_exc()
@@ -78,7 +78,7 @@ def main() -> int:
     gc.freeze()
     owner.send(_HEADER.pack(_READY, 0, 0))
     try:
-        return _Server(owner, memory, progress, setup).run(process)
+        return _Server(owner, memory, progress, setup).run(process, offsets)
     except (BrokenPipeError, ConnectionResetError):
         # The owner ends the run.
         return 0
@@ -101,7 +101,7 @@ class _Server:
         self.reserve: bytearray | None = bytearray(_RESERVE_BYTES)
         self.masks = {name: 1 << number for number, name in enumerate(setup["streams"])}
 
-    def run(self, process: Callable[[Event], object]) -> int:
+    def run(self, process: Callable[[Event], object], offsets: dict[int, int]) -> int:
         receive, memory, progress, slot_bytes = self.owner.recv, self.memory, self.progress, self.slot_bytes
         pack, header_bytes, room = _ANSWER.pack, _HEADER.size, self.answers_bytes_max
         new_event, plain_reject = Event, Decision.reject()
@@ -114,7 +114,7 @@ class _Server:
             filled = 0
             for sequence, slot, _ in _GIVEN.iter_unpack(frame[header_bytes:]):
                 progress[0] = sequence
-                event = new_event(memory, slot * slot_bytes)
+                event = new_event(memory, slot * slot_bytes, offsets)
                 try:
                     decision = process(event)
                     event._end()
@@ -217,15 +217,16 @@ def _die_with_parent() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
 
 
-def _make(name: str, setup: dict[str, Any]) -> Callable[[Event], object]:
-    """The method ``process`` of the named class, made."""
+def _make(name: str, setup: dict[str, Any]) -> tuple[Callable[[Event], object], dict[int, int]]:
+    """The method ``process`` of the named class, made, and what is added to the times of sources."""
     algorithm = _load(name)
     if not callable(getattr(algorithm, "process", None)):
         raise TypeError(f"{name} has no method process(event)")
     given = Setup(setup["name"], setup["task"], tuple(setup["streams"]), setup["setup"])
+    offsets = dict(given.offsets)
     made = algorithm(given) if _wants_setup(algorithm) else algorithm()
     process: Callable[[Event], object] = made.process
-    return process
+    return process, offsets
 
 
 def _wants_setup(algorithm: Any) -> bool:

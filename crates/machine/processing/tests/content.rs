@@ -194,6 +194,44 @@ sys.stdout.buffer.write(algorithms.Returns().process(event).result)
     assert!(output == expected(&head, &fragments), "{output:?}");
 }
 
+/// Sources by time, by count and with a clock of their own are told apart by the setup.
+#[test]
+fn times_of_chunks_are_those_of_the_event_where_its_clock_is_known() {
+    let Some(algorithms) = Algorithms::new("times_of_chunks_are_those", ALGORITHMS) else { return };
+    let script = "
+import json, struct
+from weir import Event, Setup, Window
+
+def rob(source, head, chunks):
+    data = struct.pack('<QQII', *head, len(chunks), 0)
+    data += b''.join(struct.pack('<QQII', begin, end, 4, 0) + b'abcd' for begin, end in chunks)
+    size = 8 + 9 + len(data) // 4 + 4
+    words = [0xdd1234dd, size, 8, 0x05000000, source, 1, 0, 0, 0xee1234ee, 9, 0x03010001, source, 0, 0, 0, 0, len(chunks)]
+    return struct.pack('<17I', *words) + data + struct.pack('<4I', 0, 1, len(data) // 4, 1)
+
+AGREED, EARLY, COUNTED = 0x510000, 0x510001, 0x510002
+sources = [('agreed', AGREED, 0), ('early', EARLY, -100), ('counted', COUNTED, None)]
+setup = Setup(setup=json.dumps({'sources': [dict(name=name, id=id, offset=offset) for name, id, offset in sources]}))
+assert setup.sources == {name: id for name, id, _ in sources} and setup.offsets == {AGREED: 0, EARLY: -100}
+never = (1 << 64) - 1
+robs = rob(AGREED, (1000, 2000), [(1000, 1500), (1600, 1550), (never, 0)])
+robs += rob(EARLY, (1000, 2000), [(1100, 1600), (50, 20), (50, 120)]) + rob(COUNTED, (7, 8), [(5, 9)])
+event = Event.from_bytes(robs, offsets=setup.offsets)
+assert event.interval == (1000, 2000)
+assert [one.interval for one in event.fragments.values()] == [(1000, 2000), (1000, 2000), None]
+found = [[(chunk.begin, chunk.end) for chunk in one.chunks] for one in event.fragments.values()]
+assert found == [[(1000, 1500), (1600, 1601), (never, never)], [(1000, 1500), (0, 1), (0, 20)], [(5, 9)]], found
+assert [chunk.said for chunk in event.fragments[EARLY].chunks] == [(1100, 1600), (50, 20), (50, 120)]
+for one in event.fragments.values():
+    for chunk in one.chunks:
+        Window(chunk.begin, chunk.end)
+        assert bytes(chunk.data) == b'abcd'
+assert Event.from_bytes(robs).interval == (7, 2000)
+assert Event.from_bytes(robs, offsets={}).interval is None
+";
+    run(&algorithms, script);
+}
+
 /// Runs a script with the package.
 fn run(algorithms: &Algorithms, script: &str) -> Vec<u8> {
     let options = algorithms.options("Returns");
@@ -236,7 +274,7 @@ setup = dict(slot_bytes=64, result_bytes_max=32 << 10, message_bytes_max=1000, w
              frame_bytes_max=MAX, streams=[], setup='')
 for rejects in [0, 1000, 1636, 1637, 1638, 1639, 3200, 3276, 3277]:
     owner, decisions = Owner(rejects + 2), iter([False] * rejects + [LARGEST] * 2)
-    assert pt._Server(owner, bytes(64), [0], setup).run(lambda event: next(decisions)) == 0
+    assert pt._Server(owner, bytes(64), [0], setup).run(lambda event: next(decisions), {}) == 0
     counts = [pt._HEADER.unpack_from(frame)[1] for frame in owner.sent]
     assert sum(counts) == rejects + 2 and min(counts) > 0, counts
     assert sum(map(len, owner.sent)) == 8 * len(counts) + 40 * rejects + 2 * (40 + (64 << 10)), counts

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::bulk::{Bulk, BulkParts, PageSlice};
-use configuration::{Checksum, LinkSource, Matching, Partition, Shift, SourceClock};
+use configuration::{Checksum, LinkSource, Matching, Partition};
 use dataflow::component::Windowed;
 use dataflow::message::{BuiltEvent, EventInfo};
 use dataflow::readout::ros::{Framing, TimedHead};
@@ -58,11 +58,7 @@ impl Windowing {
         let sources = partition.source.iter().enumerate();
         let by_time = sources.filter(|(_, source)| partition.matching(source) == Matching::Time);
         let clock = |(place, source): (usize, &LinkSource)| {
-            let clock = match source.clock {
-                SourceClock::None => Clock::Common(source.offset.map_or(0, Shift::ns)),
-                SourceClock::Model => Clock::Own,
-            };
-            (source.source_id(place), clock)
+            (source.source_id(place), partition.offset_ns(source).map_or(Clock::Own, Clock::Common))
         };
         Self { framing, clocks: by_time.map(clock).collect() }
     }
