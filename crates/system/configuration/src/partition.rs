@@ -163,7 +163,8 @@ impl Partition {
         source.matching.unwrap_or(if self.slice_ns().is_some() { Matching::Time } else { Matching::Number })
     }
 
-    /// What is added to the times of a source, in ns, to have those of its events; `None` if it says no times, or has a clock of its own.
+    /// What is added to the times of a source to have those of its events, in ns. `None` if it is not matched by time, or has a
+    /// clock of its own.
     pub fn offset_ns(&self, source: &LinkSource) -> Option<i64> {
         let is_common = self.matching(source) == Matching::Time && source.clock == SourceClock::None;
         is_common.then(|| source.offset.map_or(0, Shift::ns))
