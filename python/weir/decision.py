@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
+from typing import SupportsIndex
 
 _ALWAYS = (1 << 64) - 1
 
@@ -19,23 +21,38 @@ class Window:
     #: Source identifiers; none: all sources.
     sources: tuple[int, ...]
 
-    def __init__(self, begin: int | None = None, end: int | None = None, *, sources: Iterable[int] = ()) -> None:
-        """Chunks that meet the time from ``begin`` to ``end``, as a whole, of these sources, or of all.
+    def __init__(
+        self,
+        begin: SupportsIndex | None = None,
+        end: SupportsIndex | None = None,
+        *,
+        sources: Iterable[SupportsIndex] | None = None,
+    ) -> None:
+        """Chunks that meet the time from ``begin`` to ``end``, as a whole, of these sources; by default of all.
 
         Without times it is all that the sources have; so is data without a time. Raises :class:`ValueError` if it ends
-        before it begins, or if these are no times.
+        before it begins, or is of no sources, and :class:`TypeError` for what is no whole number.
         """
         if (begin is None) != (end is None):
             raise ValueError("a window has both a begin and an end, or neither")
-        self.begin = 0 if begin is None else int(begin)
-        self.end = _ALWAYS if end is None else int(end)
+        self.begin = 0 if begin is None else _whole(begin, "the begin of a window in ns")
+        self.end = _ALWAYS if end is None else _whole(end, "the end of a window in ns")
         if not 0 <= self.begin <= self.end <= _ALWAYS:
             raise ValueError(f"a window from {self.begin} to {self.end} ns: expected 0 <= begin <= end < 2**64")
-        self.sources = tuple(int(source) for source in sources)
+        self.sources = () if sources is None else tuple(_whole(source, "a source identifier") for source in sources)
+        if sources is not None and not self.sources:
+            raise ValueError("a window of no sources: name some, or leave `sources` out for all")
 
     def __repr__(self) -> str:
         times = "" if (self.begin, self.end) == (0, _ALWAYS) else f"{self.begin}, {self.end}, "
         return f"Window({times}sources={self.sources!r})"
+
+
+def _whole(value: SupportsIndex, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is {value!r:.50}: expected a whole number, such as int(...) of it") from None
 
 
 class Decision:
@@ -78,16 +95,20 @@ class Decision:
         *,
         chains: int = 0,
         input: int = 0,
-        windows: Iterable[Window] = (),
+        windows: Iterable[Window] | None = None,
     ) -> Decision:
         """The event is recorded.
 
         ``streams`` are names of the configuration. ``result`` is anything with whole 32-bit words: bytes, or a
-        numpy array; it is copied here. With ``windows`` only what these take is recorded.
+        numpy array; it is copied here. With ``windows`` only what these take is recorded, by default the whole event.
+        Raises :class:`ValueError` if they are none.
         """
         if isinstance(streams, str):
             streams = (streams,)
-        return Decision(True, tuple(streams), bytes(result), chains, input, tuple(windows))
+        asked = () if windows is None else tuple(windows)
+        if windows is not None and not asked:
+            raise ValueError("no windows: leave `windows` out to record the whole event, or reject it")
+        return Decision(True, tuple(streams), bytes(result), chains, input, asked)
 
     @staticmethod
     def reject(*, chains: int = 0, input: int = 0) -> Decision:

@@ -25,6 +25,8 @@ _CHUNK = struct.Struct("<QQII")
 _ROD_VERSION = 2
 # Minor version of a ROD whose data are chunks.
 _TIMED = 1
+# The end of all clocks, which stands for "never".
+_NEVER = (1 << 64) - 1
 # Names of the fields of the head.
 _EVENT_NUMBER, _ORDINAL, _ITEMS, _LEVEL2, _LVL1_ID, _RUN = range(6)
 _BCID, _TRIGGER_TYPE, _FORCED, _MISSING, _COUNT, _INDEX = range(6, 12)
@@ -51,7 +53,8 @@ class Setup:
     chains: tuple[str, ...]
     #: Source identifiers of the sources of the configuration that send by themselves, by name.
     sources: dict[str, int]
-    #: ``offset`` of those that have one, by source identifier, in ns: what their chunks' times lack.
+    #: What is added to the times of the sources that are matched by time, by source identifier, in ns; most often 0. Sources
+    #: by number or count, and those with ``clock = "model"``, are not in it: they have no times on the clock of the event.
     offsets: dict[int, int]
     #: ``pt.parameters`` of the configuration, a dictionary.
     parameters: Any
@@ -64,29 +67,31 @@ class Setup:
         self.chains = tuple(given.get("chains", ()))
         sources = given.get("sources", ())
         self.sources = {source["name"]: source["id"] for source in sources}
-        self.offsets = {source["id"]: source["offset"] for source in sources if source["offset"]}
+        self.offsets = {source["id"]: source["offset"] for source in sources if source["offset"] is not None}
         self.parameters = given.get("parameters", {})
 
 
 class Event:
     """An event. Valid until ``process`` returns; so are the numpy views of its fragments."""
 
-    __slots__ = ("_at", "_head", "_index", "_memory", "_root")
+    __slots__ = ("_at", "_head", "_index", "_memory", "_offsets", "_root")
 
-    def __init__(self, memory: Any, at: int) -> None:
+    def __init__(self, memory: Any, at: int, offsets: Mapping[int, int] | None = None) -> None:
         self._memory = memory
         self._at = at
+        self._offsets = offsets
         self._head: tuple[int, ...] | None = None
         self._index: tuple[int, ...] | None = None
         self._root: Words | None = None
 
     @staticmethod
-    def from_bytes(robs: bytes, **head: int) -> Event:
+    def from_bytes(robs: bytes, offsets: Mapping[int, int] | None = None, **head: int) -> Event:
         """An event of ROB fragments, one behind the other, to try out an algorithm without Weir.
 
         ``head`` are ``event_number``, ``lvl1_id``, ``bcid``, ``trigger_type``, ``items`` and the like; 0 by default.
+        ``offsets`` are as :attr:`Setup.offsets`; by default all chunks have the times that they say.
         """
-        return _pack(robs, head)
+        return _pack(robs, offsets, head)
 
     @property
     def event_number(self) -> int:
@@ -146,7 +151,10 @@ class Event:
 
     @property
     def interval(self) -> tuple[int, int] | None:
-        """Begin and end of the slice of time, in ns, with what it takes before and behind it; ``None`` if it is none."""
+        """Begin and end of what the event takes of its sources by time, in ns; ``None`` if there are none.
+
+        That is the slice of time, with what it takes before and behind it.
+        """
         found = [fragment.interval for fragment in self.fragments.values()]
         times = [interval for interval in found if interval is not None]
         return (min(begin for begin, _ in times), max(end for _, end in times)) if times else None
@@ -309,16 +317,24 @@ class Fragment:
 
     @property
     def interval(self) -> tuple[int, int] | None:
-        """What its chunks meet, in ns: begin and end; ``None`` if it has none, as the fragment of a trigger."""
+        """What its chunks meet, in ns: begin and end; ``None`` if it is not matched by time on the clock of the event."""
         found = self._heads()
-        return found[0][1:3] if found else None
+        return found[0][1:3] if found and self._offset() is not None else None
 
     @property
     def chunks(self) -> list[Chunk]:
         """Its chunks by begin, in a slice of time; none in the fragment of a trigger."""
         data = self._event._words().view(np.uint8)
-        heads = self._heads()[1:]
-        return [Chunk(begin, end, status, data[at : at + size]) for at, begin, end, size, status in heads]
+        heads, offset = self._heads()[1:], self._offset() or 0
+        return [
+            Chunk(*_shifted(begin, end, offset), status, data[at : at + size], (begin, end))
+            for at, begin, end, size, status in heads
+        ]
+
+    def _offset(self) -> int | None:
+        """What its times lack to be those of the event; ``None`` if they are on no such clock."""
+        offsets = self._event._offsets
+        return 0 if offsets is None else offsets.get(self.source_id)
 
     def _heads(self) -> list[tuple[int, int, int, int, int]]:
         """The heads of its data and of each chunk, with the byte of the slot behind each; none if there are no chunks."""
@@ -357,22 +373,25 @@ class Fragment:
 class Chunk:
     """What a source says of a stretch of time. Valid as long as the event."""
 
-    __slots__ = ("begin", "data", "end", "status")
+    __slots__ = ("begin", "data", "end", "said", "status")
 
-    #: The first nanosecond, as the source says.
+    #: The first nanosecond, on the clock of :attr:`Event.interval`; as the source says, if :attr:`Setup.offsets` lacks it.
     begin: int
-    #: The first that is behind it.
+    #: The first that is behind it. What ends where it begins, or before, is an instant of 1 ns.
     end: int
+    #: Begin and end as the source says.
+    said: tuple[int, int]
     #: What is wrong with it, as in :attr:`Fragment.status`; 0 is good.
     status: int
     #: The payload: a read-only view of shared memory. Copy what you keep.
     data: npt.NDArray[np.uint8]
 
-    def __init__(self, begin: int, end: int, status: int, data: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, begin: int, end: int, status: int, data: npt.NDArray[np.uint8], said: tuple[int, int]) -> None:
         self.begin = begin
         self.end = end
         self.status = status
         self.data = data
+        self.said = said
 
     def __repr__(self) -> str:
         return f"<Chunk from {self.begin} to {self.end} ns: {len(self.data)} bytes>"
@@ -398,7 +417,14 @@ def _positions(event: Event) -> dict[int, int]:
     return found
 
 
-def _pack(robs: bytes, head: dict[str, int]) -> Event:
+def _shifted(begin: int, end: int, offset: int) -> tuple[int, int]:
+    """An interval later by ``offset``, as the Rust type ``timing::Interval``: arithmetic ends at both ends of the clock."""
+    end = max(end, begin + 1)
+    begin = min(max(begin + offset, 0), _NEVER)
+    return begin, min(max(end + offset, begin + 1), _NEVER)
+
+
+def _pack(robs: bytes, offsets: Mapping[int, int] | None, head: dict[str, int]) -> Event:
     words = np.frombuffer(robs, _WORDS)
     entries = []
     at = 0
@@ -423,7 +449,7 @@ def _pack(robs: bytes, head: dict[str, int]) -> Event:
     fields = [int(head.get(name, 0)) for name in names]
     packed = _HEAD.pack(*fields, 0, len(entries), _HEAD_BYTES // _WORD + len(words)).ljust(_HEAD_BYTES, b"\0")
     index = np.array(entries, _WORDS).reshape(-1, _COLUMNS).T
-    return Event(packed + robs + index.tobytes(), 0)
+    return Event(packed + robs + index.tobytes(), 0, offsets)
 
 
 def _count_references() -> int:

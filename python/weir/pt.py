@@ -67,7 +67,7 @@ def main() -> int:
     for descriptor in descriptors:
         os.close(descriptor)
     try:
-        process = _make(sys.argv[1], setup)
+        process, offsets = _make(sys.argv[1], setup)
     except Exception as error:
         if _their_frames(error):
             traceback.print_exc()
@@ -78,7 +78,7 @@ def main() -> int:
     gc.freeze()
     owner.send(_HEADER.pack(_READY, 0, 0))
     try:
-        return _Server(owner, memory, progress, setup).run(process)
+        return _Server(owner, memory, progress, setup).run(process, offsets)
     except (BrokenPipeError, ConnectionResetError):
         # The owner ends the run.
         return 0
@@ -96,15 +96,14 @@ class _Server:
         self.message_bytes_max = setup["message_bytes_max"]
         self.windows_max = setup["windows_max"]
         self.windows_bytes_max = setup["windows_bytes_max"]
-        largest = _ANSWER.size + self.result_bytes_max + self.windows_bytes_max + 8
-        self.answers_bytes_max = setup["frame_bytes_max"] - _HEADER.size - largest
+        self.answers_bytes_max = setup["frame_bytes_max"] - _HEADER.size
         # Given up when memory runs out, to have some for saying so.
         self.reserve: bytearray | None = bytearray(_RESERVE_BYTES)
         self.masks = {name: 1 << number for number, name in enumerate(setup["streams"])}
 
-    def run(self, process: Callable[[Event], object]) -> int:
+    def run(self, process: Callable[[Event], object], offsets: dict[int, int]) -> int:
         receive, memory, progress, slot_bytes = self.owner.recv, self.memory, self.progress, self.slot_bytes
-        pack, header_bytes = _ANSWER.pack, _HEADER.size
+        pack, header_bytes, room = _ANSWER.pack, _HEADER.size, self.answers_bytes_max
         new_event, plain_reject = Event, Decision.reject()
         answers: list[bytes] = []
         while True:
@@ -112,9 +111,10 @@ class _Server:
             if not frame:
                 return 0
             answer_after = _HEADER.unpack_from(frame)[2]
+            filled = 0
             for sequence, slot, _ in _GIVEN.iter_unpack(frame[header_bytes:]):
                 progress[0] = sequence
-                event = new_event(memory, slot * slot_bytes)
+                event = new_event(memory, slot * slot_bytes, offsets)
                 try:
                     decision = process(event)
                     event._end()
@@ -126,24 +126,28 @@ class _Server:
                     # What is left of the algorithm is not to be trusted: the owner starts another task.
                     self.reserve = decision = None
                     event._forget()
-                    answers.append(self.failed(sequence, _MEMORY, error))
                     self.send(answers)
+                    self.send([self.failed(sequence, _MEMORY, error)])
                     return 1
                 except _BadAnswer as error:
                     answer = self.failed(sequence, _BAD_ANSWER, error)
                 except Exception as error:
                     event._forget()
                     answer = self.failed(sequence, _EXCEPTION, error)
+                if filled + len(answer) > room:
+                    self.send(answers)
+                    filled = 0
                 answers.append(answer)
-                if len(answers) >= answer_after or len(answer) > _ANSWER.size:
-                    if len(answers) >= answer_after or sum(map(len, answers)) > self.answers_bytes_max:
-                        self.send(answers)
-            if answers:
-                self.send(answers)
+                filled += len(answer)
+                if len(answers) >= answer_after:
+                    self.send(answers)
+                    filled = 0
+            self.send(answers)
 
     def send(self, answers: list[bytes]) -> None:
-        self.owner.send(_HEADER.pack(_ANSWERS, len(answers), 0) + b"".join(answers))
-        answers.clear()
+        if answers:
+            self.owner.send(_HEADER.pack(_ANSWERS, len(answers), 0) + b"".join(answers))
+            answers.clear()
 
     def answer(self, sequence: int, decision: object) -> bytes:
         if isinstance(decision, (bool, np.bool_)):
@@ -213,15 +217,16 @@ def _die_with_parent() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
 
 
-def _make(name: str, setup: dict[str, Any]) -> Callable[[Event], object]:
-    """The method ``process`` of the named class, made."""
+def _make(name: str, setup: dict[str, Any]) -> tuple[Callable[[Event], object], dict[int, int]]:
+    """The method ``process`` of the named class, made, and what is added to the times of sources."""
     algorithm = _load(name)
     if not callable(getattr(algorithm, "process", None)):
         raise TypeError(f"{name} has no method process(event)")
     given = Setup(setup["name"], setup["task"], tuple(setup["streams"]), setup["setup"])
+    offsets = dict(given.offsets)
     made = algorithm(given) if _wants_setup(algorithm) else algorithm()
     process: Callable[[Event], object] = made.process
-    return process
+    return process, offsets
 
 
 def _wants_setup(algorithm: Any) -> bool:

@@ -4,8 +4,8 @@ use crate::layout::{ROB_HEADER_WORDS, ROD_HEADER_WORDS, generic, marker, rod};
 use crate::rob::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, check_rob};
 use crate::word::WORD_BYTES;
 
-/// Calls `each` for the parts of every ROB in bytes that lie in these pieces, as long as it says so. A header lies in one piece.
-/// False if it has said no, or where no whole ROB begins.
+/// Calls `each` for the parts of every ROB in bytes that lie in these pieces, as long as it says so. Any
+/// part may end anywhere. False if it has said no, or where no whole ROB begins.
 ///
 /// ```
 /// let rob = eformat::lost_rob(&Default::default());
@@ -18,30 +18,28 @@ use crate::word::WORD_BYTES;
 /// ```
 pub fn each_rob<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut each: impl FnMut(&[&'a [u8]]) -> bool) -> bool {
     let mut begun: Vec<&'a [u8]> = Vec::new();
-    let mut missing = 0;
-    for piece in pieces {
-        let (part, mut rest) = piece.split_at(missing.min(piece.len()));
-        if missing > 0 {
-            begun.push(part);
-            missing -= part.len();
-            if missing == 0 && !each(&core::mem::take(&mut begun)) {
-                return false;
-            }
-        }
+    let mut have = 0;
+    for mut rest in pieces {
         while !rest.is_empty() {
-            let Some(len) = rob_len(rest) else { return false };
-            let Some((rob, behind)) = rest.split_at_checked(len) else {
-                begun.push(rest);
-                missing = len - rest.len();
-                break;
+            let len = match rob_len(&begun, rest) {
+                RobLen::Known(len) => len,
+                RobLen::Cut => usize::MAX,
+                RobLen::NoRob => return false,
             };
-            if !each(&[rob]) {
-                return false;
-            }
+            let (part, behind) = rest.split_at(rest.len().min(len - have));
+            begun.push(part);
+            have += part.len();
             rest = behind;
+            if have == len {
+                if !each(&begun) {
+                    return false;
+                }
+                begun.clear();
+                have = 0;
+            }
         }
     }
-    missing == 0
+    begun.is_empty()
 }
 
 /// Source identifier and extended level-1 id of a ROB in these parts, if it is sound, but for its checksum. One part has to pass
@@ -66,15 +64,35 @@ pub fn check_parts(parts: &[&[u8]]) -> Option<(u32, u32)> {
     is_sound.then_some((word(generic::SOURCE_ID)?, word(ROB_HEADER_WORDS + rod::LVL1_ID)?))
 }
 
-/// Length of the ROB that begins here, as it says.
-fn rob_len(bytes: &[u8]) -> Option<usize> {
-    let len = (word_at(bytes, generic::FRAGMENT_SIZE)? as usize).checked_mul(WORD_BYTES)?;
-    (word_at(bytes, generic::MARKER)? == marker::ROB && len > 0).then_some(len)
+/// Length of a ROB, as it says.
+enum RobLen {
+    Known(usize),
+    /// Further bytes say it.
+    Cut,
+    NoRob,
+}
+
+/// Length of the ROB that begins with these parts.
+fn rob_len(begun: &[&[u8]], rest: &[u8]) -> RobLen {
+    let mut head = [0; LEN_BYTES];
+    let bytes = begun.iter().copied().chain([rest]).flatten();
+    let count = head.iter_mut().zip(bytes).map(|(to, from)| *to = *from).count();
+    if count < LEN_BYTES {
+        return RobLen::Cut;
+    }
+    let word = |at: usize| word_at(&head, at).unwrap_or_default();
+    match (word(generic::FRAGMENT_SIZE) as usize).checked_mul(WORD_BYTES) {
+        Some(len) if word(generic::MARKER) == marker::ROB && len >= LEN_BYTES => RobLen::Known(len),
+        _ => RobLen::NoRob,
+    }
 }
 
 fn word_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at * WORD_BYTES..)?.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
+
+/// What says how long a ROB is: its first two words.
+const LEN_BYTES: usize = 2 * WORD_BYTES;
 
 #[cfg(test)]
 mod tests {
@@ -91,13 +109,16 @@ mod tests {
             for cut in ROB_PREFIX_BYTES..=ROB_PREFIX_BYTES + 40 {
                 let (head, rest) = rob.split_at(cut);
                 assert_eq!(check_parts(&[head, rest]), Some((7, 9)), "{cut}");
+            }
+            for cut in 0..=rob.len() {
+                let (head, rest) = rob.split_at(cut);
                 let mut found = 0;
                 assert!(each_rob([&rob[..], head, &[], rest, &rob[..]], |parts| {
                     found += 1;
                     parts.concat() == rob
                 }));
                 assert_eq!(found, 3);
-                assert!(!each_rob([&rob[..], head], |_| true), "cut");
+                assert_eq!(each_rob([&rob[..], head], |_| true), [0, rob.len()].contains(&cut), "cut");
             }
             let suffix = rob.len() - params.suffix_bytes();
             for at in [0, 8, 20, 32, 36, suffix + 4, suffix + 8] {

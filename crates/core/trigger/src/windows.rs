@@ -95,8 +95,19 @@ pub enum BadWindows {
         /// What the event takes of the sources that it names.
         event: Interval,
     },
+    /// One names times of a source whose clock is not that of the event.
+    #[error(
+        "window {place} names times, but the source {source_id:#010x} has a clock of its own (clock = \"model\"): expected \
+         times of other sources, and a window of this source without times"
+    )]
+    OwnClock {
+        /// Which one, from 0.
+        place: usize,
+        /// The source identifier.
+        source_id: u32,
+    },
     /// One names times where the data have none.
-    #[error("window {place} names times, but its sources have none in this event: expected a window of sources alone")]
+    #[error("window {place} names times, but its sources have none: expected a window of sources alone")]
     NoTimes {
         /// Which one, from 0.
         place: usize,

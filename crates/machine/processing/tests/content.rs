@@ -180,7 +180,6 @@ fn a_task_asks_for_windows_and_wrong_ones_fail_their_event() {
 #[test]
 fn an_algorithm_can_be_tried_out_without_weir() {
     let Some(algorithms) = Algorithms::new("an_algorithm_can_be_tried_out", ALGORITHMS) else { return };
-    let options = algorithms.options("Returns");
     let data = [vec![1; 40], vec![], vec![2; 8]];
     let robs: Vec<u8> = (0x42_0001..).zip(&data).flat_map(|(source, data)| rob(source, data)).collect();
     std::fs::write(algorithms.directory.join("robs"), robs).unwrap();
@@ -189,6 +188,53 @@ import sys, algorithms, weir
 event = weir.Event.from_bytes(open('robs', 'rb').read(), event_number=9, lvl1_id=4)
 sys.stdout.buffer.write(algorithms.Returns().process(event).result)
 ";
+    let output = run(&algorithms, script);
+    let head = EventHead { event_number: 9, lvl1_id: 4, ..EventHead::default() };
+    let fragments: Vec<_> = (0x42_0001..).zip(data).map(|(source, data)| (source, 0, data)).collect();
+    assert!(output == expected(&head, &fragments), "{output:?}");
+}
+
+/// Sources by time, by count and with a clock of their own are told apart by the setup.
+#[test]
+fn times_of_chunks_are_those_of_the_event_where_its_clock_is_known() {
+    let Some(algorithms) = Algorithms::new("times_of_chunks_are_those", ALGORITHMS) else { return };
+    let script = "
+import json, struct
+from weir import Event, Setup, Window
+
+def rob(source, head, chunks):
+    data = struct.pack('<QQII', *head, len(chunks), 0)
+    data += b''.join(struct.pack('<QQII', begin, end, 4, 0) + b'abcd' for begin, end in chunks)
+    size = 8 + 9 + len(data) // 4 + 4
+    words = [0xdd1234dd, size, 8, 0x05000000, source, 1, 0, 0, 0xee1234ee, 9, 0x03010001, source, 0, 0, 0, 0, len(chunks)]
+    return struct.pack('<17I', *words) + data + struct.pack('<4I', 0, 1, len(data) // 4, 1)
+
+AGREED, EARLY, COUNTED = 0x510000, 0x510001, 0x510002
+sources = [('agreed', AGREED, 0), ('early', EARLY, -100), ('counted', COUNTED, None)]
+setup = Setup(setup=json.dumps({'sources': [dict(name=name, id=id, offset=offset) for name, id, offset in sources]}))
+assert setup.sources == {name: id for name, id, _ in sources} and setup.offsets == {AGREED: 0, EARLY: -100}
+never = (1 << 64) - 1
+robs = rob(AGREED, (1000, 2000), [(1000, 1500), (1600, 1550), (never, 0)])
+robs += rob(EARLY, (1000, 2000), [(1100, 1600), (50, 20), (50, 120)]) + rob(COUNTED, (7, 8), [(5, 9)])
+event = Event.from_bytes(robs, offsets=setup.offsets)
+assert event.interval == (1000, 2000)
+assert [one.interval for one in event.fragments.values()] == [(1000, 2000), (1000, 2000), None]
+found = [[(chunk.begin, chunk.end) for chunk in one.chunks] for one in event.fragments.values()]
+assert found == [[(1000, 1500), (1600, 1601), (never, never)], [(1000, 1500), (0, 1), (0, 20)], [(5, 9)]], found
+assert [chunk.said for chunk in event.fragments[EARLY].chunks] == [(1100, 1600), (50, 20), (50, 120)]
+for one in event.fragments.values():
+    for chunk in one.chunks:
+        Window(chunk.begin, chunk.end)
+        assert bytes(chunk.data) == b'abcd'
+assert Event.from_bytes(robs).interval == (7, 2000)
+assert Event.from_bytes(robs, offsets={}).interval is None
+";
+    run(&algorithms, script);
+}
+
+/// Runs a script with the package.
+fn run(algorithms: &Algorithms, script: &str) -> Vec<u8> {
+    let options = algorithms.options("Returns");
     let output = std::process::Command::new(&options.command[0])
         .args(["-c", script])
         .envs(options.environment)
@@ -196,9 +242,73 @@ sys.stdout.buffer.write(algorithms.Returns().process(event).result)
         .stderr(std::process::Stdio::inherit())
         .output()
         .unwrap();
-    let head = EventHead { event_number: 9, lvl1_id: 4, ..EventHead::default() };
-    let fragments: Vec<_> = (0x42_0001..).zip(data).map(|(source, data)| (source, 0, data)).collect();
-    assert!(output.stdout == expected(&head, &fragments), "{:?}", output.stdout);
+    assert!(output.status.success(), "{:?}", output.status);
+    output.stdout
+}
+
+/// However small and large answers follow one another.
+#[test]
+fn answers_never_overrun_a_frame() {
+    let Some(algorithms) = Algorithms::new("answers_never_overrun_a_frame", ALGORITHMS) else { return };
+    let script = "
+import weir
+from weir import pt
+from weir.decision import Decision, Window
+
+MAX = 1 << 17
+windows = [Window(0, 1, sources=range(8187))]
+LARGEST = Decision.accept(result=bytes(32 << 10), windows=windows)
+
+class Owner:
+    def __init__(self, count):
+        given = b''.join(pt._GIVEN.pack(sequence, 0, 64) for sequence in range(count))
+        self.frames = [pt._HEADER.pack(pt._EVENTS, count, count) + given, b'']
+        self.sent = []
+    def recv(self, _):
+        return self.frames.pop(0)
+    def send(self, frame):
+        assert len(frame) <= MAX, len(frame)
+        self.sent.append(frame)
+
+setup = dict(slot_bytes=64, result_bytes_max=32 << 10, message_bytes_max=1000, windows_max=1024, windows_bytes_max=32 << 10,
+             frame_bytes_max=MAX, streams=[], setup='')
+for rejects in [0, 1000, 1636, 1637, 1638, 1639, 3200, 3276, 3277]:
+    owner, decisions = Owner(rejects + 2), iter([False] * rejects + [LARGEST] * 2)
+    assert pt._Server(owner, bytes(64), [0], setup).run(lambda event: next(decisions), {}) == 0
+    counts = [pt._HEADER.unpack_from(frame)[1] for frame in owner.sent]
+    assert sum(counts) == rejects + 2 and min(counts) > 0, counts
+    assert sum(map(len, owner.sent)) == 8 * len(counts) + 40 * rejects + 2 * (40 + (64 << 10)), counts
+";
+    run(&algorithms, script);
+}
+
+#[test]
+fn what_asks_for_nothing_or_for_parts_of_a_nanosecond_is_refused() {
+    let Some(algorithms) = Algorithms::new("what_asks_for_nothing", ALGORITHMS) else { return };
+    let script = "
+import numpy
+from weir import Decision, Window
+
+def refused(kind, words, make):
+    try:
+        made = make()
+    except kind as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(made)
+
+refused(ValueError, 'leave `windows` out', lambda: Decision.accept(windows=[]))
+refused(ValueError, 'leave `windows` out', lambda: Decision.accept(windows=iter(())))
+refused(ValueError, 'leave `sources` out', lambda: Window(0, 5, sources=[]))
+refused(TypeError, 'the begin of a window in ns is 1.5', lambda: Window(1.5, 5))
+refused(TypeError, 'the end of a window in ns is 5.0', lambda: Window(1, 5.0))
+refused(TypeError, 'a source identifier is 7.0', lambda: Window(sources=[7.0]))
+refused(TypeError, 'a source identifier is', lambda: Window(sources='ab'))
+assert Decision.accept().windows == () and Window(0, 5).sources == ()
+window = Window(numpy.uint64(3), numpy.int64(5), sources=numpy.array([7, 8], numpy.uint32))
+assert (window.begin, window.end, window.sources) == (3, 5, (7, 8))
+";
+    run(&algorithms, script);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Leaves of an event what a filter's windows ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::bulk::{Bulk, BulkParts, PageSlice};
-use configuration::{Checksum, Matching, Partition};
+use configuration::{Checksum, LinkSource, Matching, Partition};
 use dataflow::component::Windowed;
 use dataflow::message::{BuiltEvent, EventInfo};
 use dataflow::readout::ros::{Framing, TimedHead};
@@ -23,8 +23,17 @@ use crate::whole::rob_fragment;
 #[derive(Clone, Debug)]
 pub struct Windowing {
     framing: TimedFragments,
-    /// Sources whose data have times, with what is added to those.
-    offsets: BTreeMap<u32, i64>,
+    /// Sources whose data have times.
+    clocks: BTreeMap<u32, Clock>,
+}
+
+/// What the times of a source are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    /// Those of the event, less so many ns.
+    Common(i64),
+    /// Those of a clock that only its read-out system knows.
+    Own,
 }
 
 /// A fragment of an event.
@@ -48,24 +57,26 @@ impl Windowing {
             TimedFragments { run_number: partition.run.number(), adler32: partition.ros.checksum == Checksum::Adler32 };
         let sources = partition.source.iter().enumerate();
         let by_time = sources.filter(|(_, source)| partition.matching(source) == Matching::Time);
-        let offset = |(place, source): (usize, &configuration::LinkSource)| {
-            (source.source_id(place), source.offset.map_or(0, configuration::Shift::ns))
+        let clock = |(place, source): (usize, &LinkSource)| {
+            (source.source_id(place), partition.offset_ns(source).map_or(Clock::Own, Clock::Common))
         };
-        Self { framing, offsets: by_time.map(offset).collect() }
+        Self { framing, clocks: by_time.map(clock).collect() }
     }
 
     /// What is recorded of an event, with a fragment that says so.
     ///
     /// # Errors
-    /// A window of a source that the event does not have, or of times that it does not cover or have.
+    /// A window of a source that the event does not have, or of times that it does not cover, or not have on its clock.
     pub fn apply(&self, built: &BuiltEvent, asked: Vec<Window>) -> Result<Windowed, BadWindows> {
         let fragments = self.fragments(built.bulk.slices());
-        asked.iter().enumerate().try_for_each(|(place, window)| check(place, window, &fragments, &built.missing))?;
+        let known = Known::new(&self.clocks, &fragments, &built.missing);
+        asked.iter().enumerate().try_for_each(|(place, window)| known.check(place, window))?;
+        let wanted = Wanted::new(&asked);
         let mut left = Left { parts: BulkParts::new(built.bulk.clone()), begun: 0, bulk: Bulk::empty() };
         let mut result = WindowsResult { asked, left_out: Vec::new() };
         let (mut kept_chunks, mut left_fragments) = (0, 0);
         for fragment in fragments {
-            let left_out = match fragment.kept(&result.asked) {
+            let left_out = match fragment.kept(&wanted) {
                 Kept::All => {
                     left.keep(fragment.len);
                     kept_chunks += fragment.chunks();
@@ -149,10 +160,11 @@ impl Windowing {
         let is_ours = word(2) as usize == ROB_HEADER_WORDS && word(ROB_HEADER_WORDS) == marker::ROD;
         let is_timed = is_ours && word(ROB_HEADER_WORDS + 2) == ROD_VERSION | u32::from(TIMED);
         let checksum = if word(ROB_HEADER_WORDS - 1) == 0 { 0 } else { WORD_BYTES };
-        let offset = self.offsets.get(&source).filter(|_| is_timed);
-        let timed = offset.and_then(|offset| {
+        let clock = self.clocks.get(&source).filter(|_| is_timed);
+        let timed = clock.and_then(|clock| {
             let data = len.checked_sub(ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum)?;
-            timed_data(bytes, data, *offset)
+            let offset = if let Clock::Common(offset) = clock { *offset } else { 0 };
+            timed_data(bytes, data, offset)
         });
         Some(Fragment { source, len, timed })
     }
@@ -184,17 +196,15 @@ enum Kept<'a> {
 }
 
 impl Fragment {
-    fn kept(&self, asked: &[Window]) -> Kept<'_> {
+    fn kept(&self, wanted: &Wanted) -> Kept<'_> {
         if SourceId(self.source).sub_detector().group() == Some(DetectorGroup::Tdaq) {
             return Kept::All;
         }
-        let its: Vec<&Window> = asked.iter().filter(|window| window.names(self.source)).collect();
-        if its.is_empty() {
+        if !wanted.names(self.source) {
             return Kept::Nothing;
         }
         let Some(timed) = &self.timed else { return Kept::All };
-        let is_kept = |&(time, _): &(Interval, usize)| its.iter().any(|window| window.time.meets(time));
-        let kept: Vec<bool> = timed.chunks.iter().map(is_kept).collect();
+        let kept: Vec<bool> = timed.chunks.iter().map(|(time, _)| wanted.meets(self.source, *time)).collect();
         if kept.contains(&false) { Kept::Chunks(timed, kept) } else { Kept::All }
     }
 
@@ -203,26 +213,113 @@ impl Fragment {
     }
 }
 
-/// A window is of sources that the event has, and meets what it takes of one of them.
-fn check(place: usize, window: &Window, fragments: &[Fragment], missing: &[u32]) -> Result<(), BadWindows> {
-    let is_unknown = |source: &&u32| !missing.contains(source) && fragments.iter().all(|its| its.source != **source);
-    if let Some(&source_id) = window.sources.iter().find(is_unknown) {
-        return Err(BadWindows::UnknownSource { place, source_id });
+/// What windows want, of all sources and of single ones: intervals in their order that do not touch.
+struct Wanted {
+    all: Vec<Interval>,
+    of: BTreeMap<u32, Vec<Interval>>,
+}
+
+impl Wanted {
+    fn new(asked: &[Window]) -> Self {
+        let (mut all, mut of) = (Vec::new(), BTreeMap::<u32, Vec<Interval>>::new());
+        for Window { sources, time } in asked {
+            if sources.is_empty() {
+                all.push(*time);
+            }
+            for source in sources {
+                of.entry(*source).or_default().push(*time);
+            }
+        }
+        of.values_mut().chain([&mut all]).for_each(merge);
+        Self { all, of }
     }
-    if window.is_always() {
-        return Ok(());
+
+    fn names(&self, source: u32) -> bool {
+        !self.all.is_empty() || self.of.contains_key(&source)
     }
-    let its = || fragments.iter().filter(|fragment| window.names(fragment.source));
-    let reach =
-        |one: &Fragment| one.timed.as_ref().map(|timed| Interval { begin: timed.head.begin, end: timed.head.end });
-    let all = its()
-        .filter_map(reach)
-        .reduce(|one, other| Interval { begin: one.begin.min(other.begin), end: one.end.max(other.end) });
-    match all {
-        Some(event) if !window.time.meets(event) => Err(BadWindows::Outside { place, asked: window.time, event }),
-        None if its().next().is_some() => Err(BadWindows::NoTimes { place }),
-        _ => Ok(()),
+
+    fn meets(&self, source: u32, time: Interval) -> bool {
+        meets(&self.all, time) || self.of.get(&source).is_some_and(|its| meets(its, time))
     }
+}
+
+/// Sorts intervals, and makes one of those that touch.
+fn merge(intervals: &mut Vec<Interval>) {
+    intervals.sort_unstable_by_key(|interval| interval.begin);
+    intervals.dedup_by(|next, last| {
+        let touches = next.begin <= last.end;
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+}
+
+/// Whether a time meets one of these intervals, which are sorted and do not touch.
+fn meets(intervals: &[Interval], time: Interval) -> bool {
+    let next = intervals.partition_point(|interval| interval.end <= time.begin);
+    intervals.get(next).is_some_and(|interval| interval.meets(time))
+}
+
+/// What is known of an event, to check windows by.
+struct Known<'a> {
+    clocks: &'a BTreeMap<u32, Clock>,
+    /// Sources of the event, missing ones included.
+    sources: BTreeSet<u32>,
+    /// What it takes of those that have times.
+    reach: BTreeMap<u32, Interval>,
+    /// What it takes of all of them.
+    whole: Option<Interval>,
+    /// A source with a clock of its own, if there is one.
+    own: Option<u32>,
+}
+
+impl<'a> Known<'a> {
+    fn new(clocks: &'a BTreeMap<u32, Clock>, fragments: &[Fragment], missing: &[u32]) -> Self {
+        let sources = fragments.iter().map(|fragment| fragment.source).chain(missing.iter().copied()).collect();
+        let reach = |fragment: &Fragment| {
+            let EventHead { begin, end, .. } = fragment.timed.as_ref()?.head;
+            Some((fragment.source, Interval { begin, end }))
+        };
+        let reach: BTreeMap<u32, Interval> = fragments.iter().filter_map(reach).collect();
+        let whole = hull(reach.values().copied());
+        let own = clocks.iter().find(|(_, clock)| **clock == Clock::Own).map(|(source, _)| *source);
+        Self { clocks, sources, reach, whole, own }
+    }
+
+    /// A window is of sources that the event has, and meets what it takes of one of them. Whether sources have times is as the
+    /// partition says: a source may be missing, or its data may be none.
+    fn check(&self, place: usize, window: &Window) -> Result<(), BadWindows> {
+        let named = &window.sources;
+        if let Some(&source_id) = named.iter().find(|source| !self.sources.contains(source)) {
+            return Err(BadWindows::UnknownSource { place, source_id });
+        }
+        if window.is_always() {
+            return Ok(());
+        }
+        let is_own = |source: &&u32| self.clocks.get(source) == Some(&Clock::Own);
+        let own = if named.is_empty() { self.own } else { named.iter().find(is_own).copied() };
+        if let Some(source_id) = own {
+            return Err(BadWindows::OwnClock { place, source_id });
+        }
+        let all = named.is_empty();
+        let has_times =
+            if all { !self.clocks.is_empty() } else { named.iter().any(|source| self.clocks.contains_key(source)) };
+        if !has_times {
+            return Err(BadWindows::NoTimes { place });
+        }
+        let event =
+            if all { self.whole } else { hull(named.iter().filter_map(|source| self.reach.get(source).copied())) };
+        match event {
+            Some(event) if !window.time.meets(event) => Err(BadWindows::Outside { place, asked: window.time, event }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// From the first begin to the last end.
+fn hull(intervals: impl Iterator<Item = Interval>) -> Option<Interval> {
+    intervals.reduce(|one, other| Interval { begin: one.begin.min(other.begin), end: one.end.max(other.end) })
 }
 
 /// What is taken over of a bulk; parts that follow one another are one slice of it, as far as they lie together.
@@ -452,7 +549,61 @@ mod tests {
         let words = "window 1 from 2000 to 2100 ns is outside of the event, which reaches from 1000 to 2000 ns";
         assert_eq!(outside.to_string(), words);
         assert_eq!(refused(window(1000, 1001, &[UNTIMED])), BadWindows::NoTimes { place: 1 });
-        assert!(windowing.apply(&built, vec![window(5, 6, &[0x0051_0009])]).is_ok(), "nothing is known of its times");
+        assert_eq!(refused(window(5, 6, &[0x0051_0009])), BadWindows::NoTimes { place: 1 }, "it has none if it comes");
+    }
+
+    #[test]
+    fn whether_sources_have_times_does_not_depend_on_what_is_there() {
+        let windowing = windowing("none");
+        let (both, early) = (vec![EARLY, UNTIMED], vec![EARLY]);
+        let none = built(&windowing, &[], vec![EARLY, LATE]);
+        let mut broken = built(&windowing, &[(EARLY, vec![(1000, 1100, 10)])], vec![LATE]);
+        let mut bytes = bytes_of(&broken.bulk);
+        // The number of chunks.
+        bytes[ROB_PREFIX_BYTES + 16] = 9;
+        broken.bulk = Bulk::Pages(PageSlice::from(bytes));
+        for (event, robs) in [(&none, vec![]), (&broken, vec![EARLY])] {
+            for (named, untimed) in [(&both, true), (&early, false), (&vec![], true)] {
+                let windowed = windowing.apply(event, vec![window(1000, 1001, named)]).unwrap();
+                let untimed = [UNTIMED].into_iter().filter(|_| untimed);
+                let expected: Vec<u32> =
+                    robs.iter().copied().chain(untimed).chain([RESULT, FILTER_WINDOWS.0]).collect();
+                let bytes = bytes_of(&windowed.bulk);
+                let found = Robs::new(EventFormat::V5, &bytes).map(|rob| rob.unwrap().source_id().0);
+                assert_eq!(found.collect::<Vec<_>>(), expected, "{named:x?}");
+            }
+            assert_eq!(
+                windowing.apply(event, vec![window(1000, 1001, &[UNTIMED])]),
+                Err(BadWindows::NoTimes { place: 0 })
+            );
+        }
+    }
+
+    #[test]
+    fn times_of_a_source_with_a_clock_of_its_own_are_refused_and_all_of_it_is_not() {
+        let mut windowing = windowing("none");
+        windowing.clocks.insert(LATE, Clock::Own);
+        let built = built(&windowing, &sources(), Vec::new());
+        for named in [vec![LATE], vec![EARLY, LATE], vec![]] {
+            let refused = windowing.apply(&built, vec![window(1000, 1001, &named)]).unwrap_err();
+            assert_eq!(refused, BadWindows::OwnClock { place: 0, source_id: LATE });
+            assert!(refused.to_string().contains("the source 0x00510001 has a clock of its own"), "{refused}");
+        }
+        let windowed = windowing.apply(&built, vec![window(1000, 1001, &[EARLY]), Window::of(vec![LATE])]).unwrap();
+        let (timed, ..) = read(&windowed.bulk);
+        assert_eq!(
+            timed.iter().map(|(source, chunks)| (*source, chunks.len())).collect::<Vec<_>>(),
+            [(EARLY, 1), (LATE, 3)]
+        );
+    }
+
+    #[test]
+    fn the_clock_of_a_source_is_that_of_the_configuration() {
+        let text = "[partition]\nname = \"p\"\n[level1]\nsource = \"link\"\n[ros]\ncount = 1\n[dfm]\n[sfi]\ncount = 1\n\
+                    [[source]]\nname = \"l\"\nclock = \"model\"\n[[source]]\nname = \"a\"\nmatch = \"time\"\noffset = \"3 us\"\n\
+                    [[source]]\nname = \"b\"\nmatch = \"time\"\nclock = \"model\"\n[[source]]\nname = \"c\"\nmatch = \"count\"\n";
+        let clocks = Windowing::new(&Partition::parse("p.toml", text, &[]).unwrap()).clocks;
+        assert_eq!(clocks.into_values().collect::<Vec<_>>(), [Clock::Common(3000), Clock::Own]);
     }
 
     #[test]

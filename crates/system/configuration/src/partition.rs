@@ -4,11 +4,12 @@ use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::shift::Shift;
 use crate::source::Node;
 use crate::tables::{
     BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Host, Identity, Input, L2pu, L2sv, Level1, Level1Source,
     LinkSource, Matching, Menu, Output, Processes, Pt, Push, Roc, Ros, RosInput, Run, Sampling, Sfi, Sfo, Simulation,
-    Strategy, Stream, Transport,
+    SourceClock, Strategy, Stream, Transport,
 };
 use crate::units::Size;
 
@@ -160,6 +161,13 @@ impl Partition {
     /// How it is known which event a fragment of this source belongs to.
     pub fn matching(&self, source: &LinkSource) -> Matching {
         source.matching.unwrap_or(if self.slice_ns().is_some() { Matching::Time } else { Matching::Number })
+    }
+
+    /// What is added to the times of a source to have those of its events, in ns. `None` if it is not matched by time, or has a
+    /// clock of its own.
+    pub fn offset_ns(&self, source: &LinkSource) -> Option<i64> {
+        let is_common = self.matching(source) == Matching::Time && source.clock == SourceClock::None;
+        is_common.then(|| source.offset.map_or(0, Shift::ns))
     }
 
     /// Length of a slice in ns, where events are slices of time.

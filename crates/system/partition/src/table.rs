@@ -303,8 +303,8 @@ impl Text<'_> {
         }
         if let Some(windows) = selection.windows {
             let [events, chunks, all] =
-                [windows.events, windows.recorded_chunks, windows.recorded_chunks + windows.left_chunks].map(grouped);
-            writeln!(f, "of {events} events only windows are recorded: {chunks} of their {all} chunks")?;
+                [windows.events, windows.kept_chunks, windows.kept_chunks + windows.left_chunks].map(grouped);
+            writeln!(f, "of {events} events only windows are kept: {chunks} of their {all} chunks")?;
         }
         let Failures { crash, exception, timeout, memory, other } = selection.failures;
         let failures =

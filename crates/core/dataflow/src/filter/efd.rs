@@ -209,7 +209,7 @@ impl Efd {
         if streams != 0 {
             let c = &mut self.counters;
             c.windowed += 1;
-            c.windowed_chunks += windowed.kept_chunks;
+            c.kept_chunks += windowed.kept_chunks;
             c.left_chunks += windowed.left_chunks;
             c.left_fragments += windowed.left_fragments;
             c.left_bytes += windowed.left_bytes;

@@ -519,10 +519,10 @@ counters! {
         dropped_incomplete,
         /// Accepted.
         accepted,
-        /// Of these, events of which only windows are recorded.
+        /// Of these, events of which only windows are kept.
         windowed,
-        /// Chunks of these events that are recorded.
-        windowed_chunks,
+        /// Chunks of these events that are kept, when they are accepted.
+        kept_chunks,
         /// Chunks of these events that are left out.
         left_chunks,
         /// Fragments of these events that are left out as a whole.

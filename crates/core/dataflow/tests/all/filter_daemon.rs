@@ -85,7 +85,7 @@ fn what_windows_leave_of_an_event_is_recorded_and_the_rest_counted() {
     }
     let c = EfdCounters::from_values(&daemon.efd.report(Time::ZERO).counters);
     assert_eq!((c.accepted, c.rejected, c.windowed), (1, 1, 1));
-    assert_eq!([c.windowed_chunks, c.left_fragments, c.left_chunks, c.left_bytes], [1, 2, 3, 4]);
+    assert_eq!([c.kept_chunks, c.left_fragments, c.left_chunks, c.left_bytes], [1, 2, 3, 4]);
 }
 
 #[test]

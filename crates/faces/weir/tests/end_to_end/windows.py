@@ -22,7 +22,8 @@ class Pulses:
                 at = chunk.data.tobytes().find(MARK)
                 if at >= 0:
                     # A byte of payload stands for 100 ns.
-                    time = chunk.begin + self.offsets.get(source_id, 0) + 100 * at
+                    assert chunk.begin == max(0, chunk.said[0] + self.offsets[source_id])
+                    time = chunk.begin + 100 * at
                     first, last = max(begin, time - self.before), min(end, time + self.after)
                     if first < last:
                         windows.append(weir.Window(first, last, sources=[source_id, *self.also]))

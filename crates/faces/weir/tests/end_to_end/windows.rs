@@ -117,7 +117,7 @@ fn a_filter_keeps_two_robs_of_each_event() {
         assert_eq!(found[&10].stream, "debug_FilterBadAnswer");
         assert!(ended.stderr.contains("window 0 names times, but its sources have none"), "{}", ended.stderr);
         let windows = &summary.0["selection"]["windows"];
-        let counts = ["events", "left_fragments", "left_chunks", "recorded_chunks"].map(|key| windows[key].as_u64());
+        let counts = ["events", "left_fragments", "left_chunks", "kept_chunks"].map(|key| windows[key].as_u64());
         assert_eq!(counts, [Some(199), Some(199 * (all.len() - two.len()) as u64), Some(0), Some(0)]);
     }
 }
@@ -220,7 +220,7 @@ impl Expected {
         let left = |of: fn(&(u32, u32, u32, u32)) -> u32| self.left_out.iter().map(|one| u64::from(of(one))).sum();
         for (key, count) in [
             ("events", 1),
-            ("recorded_chunks", kept as u64),
+            ("kept_chunks", kept as u64),
             ("left_chunks", left(|one| one.2)),
             ("left_fragments", whole as u64),
             ("left_bytes", left(|one| one.3)),

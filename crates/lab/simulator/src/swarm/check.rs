@@ -326,7 +326,7 @@ impl Check<'_> {
             Role::Efd => {
                 let c = EfdCounters::from_values(&report.counters);
                 holds(c.unrecorded == 0, "accepted and not recorded");
-                let left = [c.windowed_chunks, c.left_fragments, c.left_chunks, c.left_bytes];
+                let left = [c.kept_chunks, c.left_fragments, c.left_chunks, c.left_bytes];
                 holds(
                     c.windowed <= c.accepted && left == WINDOWED.map(|of_one| of_one * c.windowed),
                     "what windows leave",

@@ -32,6 +32,20 @@ fn a_source_is_matched_by_number_unless_events_are_slices() {
 }
 
 #[test]
+fn times_are_those_of_events_only_by_time_and_in_step() {
+    let of = |level1, device: &str| {
+        let partition = Partition::parse("p.toml", &text(level1, device), &[]).unwrap();
+        partition.offset_ns(&partition.source[1])
+    };
+    let by_time = "match = \"time\"\noffset = \"-3 us\"";
+    assert_eq!(of("source = \"time\"", ""), Some(0));
+    assert_eq!(of("source = \"link\"", by_time), Some(-3000));
+    assert_eq!(of("source = \"link\"", &format!("{by_time}\nclock = \"model\"")), None);
+    assert_eq!(of("source = \"link\"", "match = \"count\""), None);
+    assert_eq!(of("source = \"link\"", ""), None);
+}
+
+#[test]
 fn what_does_not_go_together_is_said() {
     for (level1, device, expected) in [
         ("source = \"link\"", "before = \"1 us\"", "only for match = \"time\", which is \"number\""),

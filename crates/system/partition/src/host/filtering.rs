@@ -274,10 +274,7 @@ impl Program {
 fn setup(partition: &Partition, pt: &Pt) -> String {
     let chains: Vec<&str> =
         partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.as_str()).collect();
-    let source = |(place, source): (usize, &LinkSource)| {
-        let offset = source.offset.map_or(0, configuration::Shift::ns);
-        serde_json::json!({ "name": source.name, "id": source.source_id(place), "offset": offset })
-    };
+    let source = |(place, source): (usize, &LinkSource)| serde_json::json!({ "name": source.name, "id": source.source_id(place), "offset": partition.offset_ns(source) });
     let sources: Vec<_> = partition.source.iter().enumerate().map(source).collect();
     serde_json::json!({ "parameters": pt.parameters, "chains": chains, "sources": sources }).to_string()
 }

@@ -19,17 +19,17 @@ pub struct Selection {
     pub without_stream: u64,
     /// Events that the event filter failed on, by reason.
     pub failures: Failures,
-    /// Accepted events of which only windows are recorded, if there are any.
+    /// Accepted events of which only windows are kept, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Windows>,
 }
 
-/// What is recorded of events of which the event filter wanted windows.
+/// What is kept of accepted events of which the event filter wanted windows. They are counted before they are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are counters of the EFDs, which docs/metrics.md explains")]
 pub struct Windows {
     pub events: u64,
-    pub recorded_chunks: u64,
+    pub kept_chunks: u64,
     pub left_chunks: u64,
     pub left_fragments: u64,
     pub left_bytes: u64,
@@ -140,9 +140,8 @@ fn level2_data<'a>(
 }
 
 fn windows(efd: &EfdCounters) -> Option<Windows> {
-    let EfdCounters { windowed, windowed_chunks, left_chunks, left_fragments, left_bytes, .. } = *efd;
-    let (events, recorded_chunks) = (windowed, windowed_chunks);
-    (events > 0).then_some(Windows { events, recorded_chunks, left_chunks, left_fragments, left_bytes })
+    let EfdCounters { windowed: events, kept_chunks, left_chunks, left_fragments, left_bytes, .. } = *efd;
+    (events > 0).then_some(Windows { events, kept_chunks, left_chunks, left_fragments, left_bytes })
 }
 
 fn failures(efd: &EfdCounters) -> Failures {
