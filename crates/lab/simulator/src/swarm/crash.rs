@@ -113,7 +113,7 @@ impl Plan {
         let is_near = self.slow_channels == 0.0 && self.port.is_none() && self.late.is_empty();
         let has_room = self.in_flight <= self.pages as u64 && self.events <= self.pages as u64;
         let is_perfect = self.links.is_perfect() && self.fragment_faults.is_perfect();
-        let is_sent = self.sources_are_good();
+        let is_sent = self.sources_are_good() && self.waits_for_first_fragments();
         let is_calm = self.faults.iter().all(|(_, fault)| is_of_others(fault));
         self.clear_after == ClearAfter::Recorded
             && is_perfect
@@ -122,6 +122,13 @@ impl Plan {
             && is_sent
             && is_calm
             && !self.loses_ledgers()
+    }
+
+    /// Whether requests wait for as long as the first fragments of a source may take. It connects, is told to start and sends, while
+    /// the leading one has begun; where it runs ahead it is told to wait, and to go on.
+    fn waits_for_first_fragments(&self) -> bool {
+        let waits = self.fine.readout_timeout * (self.fine.retries + 1);
+        self.sending.as_ref().is_none_or(|sending| sending.each.iter().all(|source| source.latency * 4 < waits))
     }
 
     /// Whether all die who know what became of events that are cleared.
