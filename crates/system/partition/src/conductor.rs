@@ -56,6 +56,9 @@ pub(crate) use site::{link_key, new_host};
 ///
 /// # Errors
 /// It did not begin; no process or port of it is left.
+///
+/// # Panics
+/// Never: a run is over when nothing is left to conduct.
 pub fn conduct(run: Run) -> Result<Outcome, StartError> {
     let (request, requests) = sync_channel(1);
     let (over, outcome) = sync_channel(1);

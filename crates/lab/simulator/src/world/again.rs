@@ -45,7 +45,7 @@ impl World {
                 What::Join(JoinEvent::Fault(_)) => {}
                 // What is said in the former run is of no use in this one.
                 what @ (What::Join(_) | What::Arrives(_, Arriving::Message(..))) => {
-                    self.schedule(former.agenda.queue.now().to_time(), what)
+                    self.schedule(former.agenda.queue.now().to_time(), what);
                 }
                 _ => {}
             }
