@@ -124,8 +124,8 @@ impl Plan {
             && !self.loses_ledgers()
     }
 
-    /// Whether requests wait for as long as the first fragments of a source may take. It connects, is told to start and sends, while
-    /// the leading one has begun; where it runs ahead it is told to wait, and to go on.
+    /// Whether requests wait for as long as the first fragments of a source may take. It connects, is told to start, and sends, while
+    /// the leading one has begun. Where it runs ahead it is told to wait, and to go on.
     fn waits_for_first_fragments(&self) -> bool {
         let waits = self.fine.readout_timeout * (self.fine.retries + 1);
         self.sending.as_ref().is_none_or(|sending| sending.each.iter().all(|source| source.latency * 4 < waits))
