@@ -163,8 +163,8 @@ impl<F> EventManager<F> {
 
     /// Takes out all events below `oldest_valid`, in event-number order, and returns how many there were.
     ///
-    /// Costs no more than one look-up for each event number between the `oldest_valid` of the previous call and this
-    /// one. Where that is less, it is one pass over all slots and sorting what it finds.
+    /// It looks up each event number between the `oldest_valid` of the previous call and this one. If a pass over all
+    /// slots costs less, it makes that, and sorts the events that it finds.
     pub fn remove_older_than(&mut self, oldest_valid: EventId, mut each: impl FnMut(EventId, F)) -> usize {
         let len_before = self.len();
         let Some(newest) = self.newest.filter(|_| oldest_valid > self.oldest_bound && len_before > 0) else {

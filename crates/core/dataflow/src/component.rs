@@ -330,7 +330,7 @@ pub enum Processed {
         chains: Chains,
         /// A ROB fragment that is recorded with the event; may be empty.
         result: Bulk,
-        /// What is recorded in place of the whole event, if the algorithm asked for windows.
+        /// The part of the event to record, if the algorithm asked for windows.
         windowed: Option<Box<Windowed>>,
     },
     /// Not recorded.

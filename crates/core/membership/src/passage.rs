@@ -133,12 +133,16 @@ pub trait Driver {
     fn deliver(&mut self, envelope: Envelope, message: Message);
     /// Messages to a node take this connection from now on.
     fn route(&mut self, node: NodeId, link: LinkId, way: Way);
-    /// An application is in this life from now on.
-    fn set_life(&mut self, member: Member);
-    /// An application takes datagrams there; false if these are no addresses that it can have.
-    fn meet(&mut self, member: Member, at: &DatagramAddresses) -> bool;
-    /// Where this process takes datagrams.
-    fn datagram_addresses(&self) -> DatagramAddresses;
+    /// An application is in this life from now on. A driver that keeps no lives has nothing to do.
+    fn set_life(&mut self, _member: Member) {}
+    /// An application takes datagrams there; false if these are no addresses that it can have. Without datagrams all are.
+    fn meet(&mut self, _member: Member, _at: &DatagramAddresses) -> bool {
+        true
+    }
+    /// Where this process takes datagrams; by default nowhere.
+    fn datagram_addresses(&self) -> DatagramAddresses {
+        DatagramAddresses::default()
+    }
     /// Tells the components here that talk to it about an application elsewhere.
     fn tell(&mut self, node: NodeId, state: PeerState);
     /// The time.

@@ -86,7 +86,7 @@ pub trait RegistrarDriver: Driver {
     fn start(&mut self, member: Member) -> Result<(), String>;
     /// Ends a process, if it has not ended.
     fn kill(&mut self, node: NodeId);
-    /// This member has proved that it is at the other end of a connection.
+    /// The application at the other end of a connection is this member from now on.
     fn rename(&mut self, link: LinkId, member: Member);
     /// A life is over and another one follows.
     fn life_over(&mut self, node: NodeId);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::ids::{Incarnation, NodeId, RunNumber};
 use base::time::Time;
 use dataflow::component::PeerState;
-use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
+use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::Member;
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
@@ -498,16 +498,6 @@ impl Driver for Did {
     }
 
     fn route(&mut self, _: NodeId, _: LinkId, _: Way) {}
-
-    fn set_life(&mut self, _: Member) {}
-
-    fn meet(&mut self, _: Member, _: &DatagramAddresses) -> bool {
-        true
-    }
-
-    fn datagram_addresses(&self) -> DatagramAddresses {
-        DatagramAddresses::default()
-    }
 
     fn tell(&mut self, node: NodeId, state: PeerState) {
         self.did(format!("tells of {}: {state:?}", node.0));

@@ -120,11 +120,6 @@ impl Window {
         Self { sources, time: ALWAYS }
     }
 
-    /// Whether it asks for data of a source.
-    pub fn names(&self, source: u32) -> bool {
-        self.sources.is_empty() || self.sources.contains(&source)
-    }
-
     /// Whether it asks for data whenever they are.
     pub fn is_always(&self) -> bool {
         self.time == ALWAYS

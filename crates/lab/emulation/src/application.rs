@@ -15,7 +15,7 @@ use base::ids::{Incarnation, NodeId, Role};
 use base::time::Time;
 use configuration::Partition;
 use dataflow::component::{Action, Input, Outbox, Outcome, PeerState, Unfinished, Work};
-use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
+use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::wire;
 use membership::challenge::{Challenge, Member};
@@ -280,16 +280,6 @@ impl Driver for Hands {
     }
 
     fn route(&mut self, _: NodeId, _: LinkId, _: Way) {}
-
-    fn set_life(&mut self, _: Member) {}
-
-    fn meet(&mut self, _: Member, _: &DatagramAddresses) -> bool {
-        true
-    }
-
-    fn datagram_addresses(&self) -> DatagramAddresses {
-        DatagramAddresses::default()
-    }
 
     fn tell(&mut self, node: NodeId, state: PeerState) {
         self.input(clock::now(), Input::Peer { node, state });

@@ -649,10 +649,11 @@ mod tests {
             prop_assert_eq!((one.left_bytes, one.kept_chunks), (other.left_bytes, other.kept_chunks));
             let found = read(&one.bulk).0.into_iter().map(|(id, chunks)| (id, chunks.len()));
             let shift = |source| if source == LATE { 100 } else { 0 };
-            let expected = its.iter().filter(|(source, _)| asked.iter().any(|window| window.names(*source))).map(|(source, chunks)| {
+            let names = |window: &Window, source| window.sources.is_empty() || window.sources.contains(source);
+            let expected = its.iter().filter(|(source, _)| asked.iter().any(|window| names(window, source))).map(|(source, chunks)| {
                 let meets = |(begin, end, _): &&(u64, u64, usize)| {
                     let time = Interval::new(begin + shift(*source), end + shift(*source));
-                    asked.iter().any(|window| window.names(*source) && window.time.meets(time))
+                    asked.iter().any(|window| names(window, source) && window.time.meets(time))
                 };
                 (*source, chunks.iter().filter(meets).count())
             });

@@ -284,7 +284,7 @@ impl Dfm {
     }
 
     /// The oldest event whose fate is not known, or that was accepted and may be told again. Its supervisor may die with this life. The
-    /// next ones take events below that nobody tells again for rejected.
+    /// next ones take an event below that for rejected, if nobody tells it again.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
         let unsettled = self.supervisors.iter().filter_map(|supervisor| supervisor.remembered.oldest_accepted());

@@ -6,10 +6,10 @@ use alloc::collections::VecDeque;
 ///
 /// Forced accepts load building, which slows level 2, which forces more: a loop that must not feed itself.
 ///
-/// Accepts that lack data load building as well, and count as decisions only. What is forced can wait for its L2PU instead; what
-/// lacks data has been waited for, and would not come. If they held back level 1, triggers would end for as long as a read-out
-/// system is away: only decisions make the share fall. Where building cannot keep up with them, the queue of the DFM holds back
-/// level 1, and so ends that loop.
+/// Accepts that lack data load building as well, and count as decisions only. A forced event can wait for its L2PU instead; the
+/// L2PU has waited for data that an incomplete one lacks. If these held back level 1, triggers would end while a read-out system
+/// is away, since only decisions make the share fall. If building cannot keep up with them, the full queue of the DFM holds back
+/// level 1, and ends that loop.
 #[derive(Clone, Debug)]
 pub struct ForcedShare {
     recent: VecDeque<bool>,

@@ -59,7 +59,7 @@ impl World {
 
     /// All give up what they have of the former run, and join again.
     pub(super) fn lead_on(&mut self) {
-        self.schedule_faults(|moment| if let Moment::BetweenRuns(after) = moment { Some(after) } else { None });
+        self.schedule_faults(Moment::BetweenRuns);
         self.with_registrar(|registrar, hands| registrar.disconnect(hands));
         self.join_until(|joining| joining.registrar().all_living_joined());
         self.with_registrar(|registrar, hands| registrar.wait(hands));

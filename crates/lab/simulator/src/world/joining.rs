@@ -11,7 +11,7 @@ use base::random::Random;
 use base::time::Time;
 use control::controller::Controller;
 use dataflow::component::{Input, PeerState};
-use dataflow::message::{DatagramAddresses, Envelope, Message};
+use dataflow::message::{Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use membership::challenge::{Challenge, Member, Prover};
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
@@ -225,16 +225,6 @@ impl Driver for Hands<'_> {
         }
     }
 
-    fn set_life(&mut self, _: Member) {}
-
-    fn meet(&mut self, _: Member, _: &DatagramAddresses) -> bool {
-        true
-    }
-
-    fn datagram_addresses(&self) -> DatagramAddresses {
-        DatagramAddresses::default()
-    }
-
     fn tell(&mut self, node: NodeId, state: PeerState) {
         if let Owner::Application(here) = self.here {
             self.world.tell_joined(here, node, state);
@@ -345,16 +335,14 @@ impl World {
         self.with_registrar(|registrar, hands| {
             registrar.configure(hands, RunToJoin { number, welcome, shares: false });
         });
-        self.schedule_faults(|moment| if let Moment::OfStart(after) = moment { Some(after) } else { None });
+        self.schedule_faults(Moment::OfStart);
     }
 
-    /// What goes wrong so long after now.
-    pub(super) fn schedule_faults(&mut self, after: impl Fn(Moment) -> Option<Duration>) {
+    /// Faults whose moments count from now on.
+    pub(super) fn schedule_faults(&mut self, from_now: fn(Duration) -> Moment) {
         let faults = self.joining().joins.faults.clone();
-        for (index, (moment, _)) in faults.into_iter().enumerate() {
-            if let Some(after) = after(moment) {
-                self.schedule(self.now + after, What::Join(JoinEvent::Fault(index)));
-            }
+        for (index, (moment, _)) in faults.into_iter().enumerate().filter(|(_, (at, _))| *at == from_now(at.after())) {
+            self.schedule(self.now + moment.after(), What::Join(JoinEvent::Fault(index)));
         }
     }
 
@@ -491,7 +479,7 @@ impl World {
         joining.has_begun = true;
         joining.registrar.as_mut().expect("the registrar is not called").begin();
         self.schedule(self.now, What::Begin);
-        self.schedule_faults(|moment| if let Moment::OfRun(after) = moment { Some(after) } else { None });
+        self.schedule_faults(Moment::OfRun);
         for index in 0..self.setup.faults.len() {
             self.schedule(self.now + self.setup.faults[index].0, What::Fault(index));
         }

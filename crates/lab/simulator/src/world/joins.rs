@@ -24,6 +24,14 @@ pub enum Moment {
     BetweenRuns(Duration),
 }
 
+impl Moment {
+    /// How long after what it counts from.
+    pub fn after(self) -> Duration {
+        let (Self::OfStart(after) | Self::OfRun(after) | Self::BetweenRuns(after)) = self;
+        after
+    }
+}
+
 /// What can go wrong with joining.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinFault {

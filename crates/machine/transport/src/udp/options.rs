@@ -132,8 +132,8 @@ pub struct MulticastOptions {
     pub loops: bool,
 }
 
-/// The kernel's buffers of a socket: what was asked for and what was granted. In the kernel's own reckoning a datagram
-/// counts with its overhead (a full Ethernet datagram some 2.3 kB).
+/// The kernel's buffers of a socket, in bytes: what was asked for and what was granted. The kernel counts a datagram
+/// with its overhead (a full Ethernet datagram some 2.3 kB).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketBuffers {
     /// Asked for sending.
