@@ -243,8 +243,10 @@ fn process(outcome: &Outcome, role: Role) -> (NodeId, u32) {
 /// Ends a process of a session, which is at an end then.
 fn end(process: u32) {
     kill(Pid::from_raw(i32::try_from(process).unwrap()), Signal::SIGKILL).unwrap();
+    // Its parent hears of that when all threads have ended, and not only the first one.
+    let has_others = || fs::read_dir(format!("/proc/{process}/task")).is_ok_and(|tasks| tasks.count() > 1);
     let lives = || fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
-    within_deadline("its end", || !lives());
+    within_deadline("its end", || !lives() && !has_others());
 }
 
 fn until_built(run: &Running, more: u64) {
