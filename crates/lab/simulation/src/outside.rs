@@ -13,8 +13,9 @@ use simulator::world::{Effort, Outside, Place};
 
 use super::content::Content;
 use super::tasks::Tasks;
+use assembly::ByLot;
+use driver::{Steering, Strategy};
 use partition::Assembly;
-use partition::driver::{ByLot, Steering, Strategy};
 
 /// Read-out links, decisions and times.
 pub(super) struct Surroundings {

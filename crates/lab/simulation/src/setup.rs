@@ -19,9 +19,9 @@ use super::SimulationError;
 use super::content::Content;
 use super::outside::{Level2, Surroundings};
 use super::tasks::Tasks;
+use driver::{SHM_BATCH, SLICES_BATCH};
 use partition::Assembly;
-use partition::driver::idle;
-use partition::driver::{SHM_BATCH, SLICES_BATCH};
+use partition::idle;
 
 /// The world of a partition.
 pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, SimulationError> {

@@ -7,7 +7,7 @@ use dataflow::message::{BuiltEvent, Chains};
 use processing::{Decision, FailReason, Verdict};
 use trigger::Filter;
 
-use partition::driver::processed;
+use driver::processed;
 use partition::menu_task::decide;
 use rol::fragments;
 

@@ -30,14 +30,14 @@ use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
 
-use crate::assembly::Assembly;
 use crate::control::{Control, Wish};
 use crate::cpu::cpu_seconds;
-use crate::host::{Host, Meter, Samples, Section};
 use crate::probe::{Figures, Watched};
 use crate::run::Run;
 use crate::run_number::RunNumber;
 use crate::samples::{Sampled, Shown};
+use driver::Assembly;
+use driver::{Host, Meter, Samples, Section};
 use left_files::LeftFiles;
 use lives::registrar;
 use measures::Measures;

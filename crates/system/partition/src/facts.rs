@@ -5,10 +5,10 @@ use configuration::{Checksum, FragmentCheck, Partition, Processor};
 use dataflow::report::{Carried, CarrierKind, DatagramCounts};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
-use crate::assembly::Assembly;
 use crate::conductor::{Outcome, Restart};
 use crate::summary::{Named, Network, Restarted, RunFacts, Summary};
 use crate::table::Table;
+use driver::Assembly;
 
 impl Outcome {
     /// What is known of the run besides its account.

@@ -7,7 +7,7 @@ use dataflow::message::{DatagramAddresses, Envelope, Message};
 use membership::challenge::Member;
 use membership::passage::{Driver, LinkId, Way};
 
-use crate::host::Host;
+use driver::Host;
 
 /// Does what is to be done at once; `side` is what only one of the two can do.
 pub(crate) struct Hands<'a, Side> {

@@ -25,37 +25,31 @@
 //! Nothing here parses command lines, draws progress bars, catches signals or chooses an allocator: a program does.
 #![forbid(unsafe_code)]
 
-mod assembly;
 mod conductor;
 mod control;
-pub mod driver;
 mod facts;
 mod hands;
-mod host;
 pub mod human;
 mod lone;
 pub mod machine;
 pub mod menu_task;
 mod news;
 mod node;
-pub mod observer;
 mod probe;
-mod replies;
 mod run;
 mod run_number;
 mod running;
 mod samples;
-pub mod scratch;
 mod session;
 pub mod summary;
 pub mod table;
 
 pub use self::control::Control;
-pub use assembly::Assembly;
-pub use conductor::{Metered, Outcome, Restart, StartError, conduct};
+pub use conductor::{Metered, Outcome, Restart, StartError, conduct, idle};
 pub use configuration::Run as RunSettings;
+pub use driver::{Assembly, LinksError, WorkshopError, observer};
 pub use facts::{facts_of, fragment_overhead_bytes};
-pub use host::{LinksError, WorkshopError};
+pub use lone::{LoneReadOut, Seen};
 pub use metering::cpu;
 pub use news::News;
 pub use node::{Node, NodeError};

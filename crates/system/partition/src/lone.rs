@@ -11,9 +11,9 @@ use rol::Inputs;
 use transport::clock;
 use transport::scheduler::{Context, Scheduler, Task};
 
-use crate::assembly::Assembly;
 use crate::conductor::{StartError, idle, link_key, new_host};
-use crate::host::{Host, Links, Workshop};
+use driver::Assembly;
+use driver::{Host, Links, Workshop};
 
 /// The read-out system of a partition. All others of the partition are components of the caller, in the same thread.
 pub struct LoneReadOut {

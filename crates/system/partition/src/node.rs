@@ -16,9 +16,9 @@ use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
 use transport::waker::Waker;
 
-use crate::assembly::Assembly;
 use crate::hands::Hands;
-use crate::host::{Host, InvalidPeerAddress, LinkEvent, Links, LinksError, NetworkOptions, PeerAddress};
+use driver::Assembly;
+use driver::{Host, InvalidPeerAddress, LinkEvent, Links, LinksError, NetworkOptions, PeerAddress};
 use place::Child;
 
 /// Why a node does not take part.

@@ -7,8 +7,8 @@ use configuration::Partition;
 use metering::Meter;
 
 use crate::control::Control;
-use crate::observer::Observer;
 use crate::probe::{Probe, Watched};
+use driver::observer::Observer;
 
 /// A run of a partition: where its applications live, and who watches it.
 #[must_use]

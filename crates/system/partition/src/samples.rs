@@ -6,8 +6,8 @@ use base::ids::Role;
 use base::time::Time;
 use dataflow::message::Recording;
 
-use crate::assembly::Assembly;
-use crate::host::{EventMaker, RecordedStreams, unpinned};
+use driver::Assembly;
+use driver::{EventMaker, RecordedStreams, unpinned};
 
 /// A copy of an event, as it was in an application.
 #[derive(Clone, Debug, PartialEq)]

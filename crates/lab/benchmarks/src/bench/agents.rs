@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use driver::scratch::Scratch;
 use emulation::farm::Seen;
 use emulation::launcher;
-use partition::scratch::Scratch;
 use serde::Serialize;
 use serde_json::json;
 use transport::clock;

@@ -19,8 +19,8 @@ use transport::scheduler::Scheduler;
 use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, PATIENCE, handover};
 use crate::bench::arguments::BenchArgs;
+use driver::scratch::Scratch;
 use partition::cpu::cpu_seconds;
-use partition::scratch::Scratch;
 
 /// Both measurements.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ pub(super) fn write(data: &mut [u8]) {
 
 /// Sums data as builders do that check them.
 pub(super) fn sum(data: &[u8]) -> u64 {
-    partition::driver::byte_sum(data)
+    driver::byte_sum(data)
 }
 
 /// The sum of the data of one fragment; they are whole words.

@@ -14,7 +14,7 @@ use self::closing::Closing;
 use super::fit::{Fit, Terms};
 use super::machine::Machine;
 use super::{CalibrationError, Course, Metered, SHARE_MIN, Seen, Spread};
-use partition::driver::Section;
+use driver::Section;
 use simulation::{METERED, simulate};
 
 /// A calibration: what `[simulation]` needs.

@@ -1,6 +1,6 @@
 //! What a stretch of work costs, from many samples of it: so much by itself, for each thing, and for its bytes.
 
-use partition::driver::Sample;
+use driver::Sample;
 
 /// Cost in ns: `base + each * count + per_byte * bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! `weir calibrate`: what inputs and the driver cost on this machine, measured on the live system, for `weir sim`.
 //!
-//! Short runs of several shapes are metered ([`partition::driver::Meter`]): each input of a component, and what its
+//! Short runs of several shapes are metered ([`driver::Meter`]): each input of a component, and what its
 //! driver does around it. The cost of each kind is fitted to all of its samples (`fit`). It is so much for a message,
 //! for each thing in it, and for its bytes. What lives in one process is metered within one; what travels between
 //! processes, on either side of connections.
@@ -34,8 +34,8 @@ use self::fit::{Fit, Terms, fit, least_squares};
 use self::machine::Machine;
 use self::shapes::Shape;
 pub(crate) use self::shapes::{DATAGRAMS, SHARED, as_simulated, bound_to};
-use partition::driver::{Meter, Sample, Section};
-use partition::scratch::Scratch;
+use driver::scratch::Scratch;
+use driver::{Meter, Sample, Section};
 use partition::{Outcome, Placement, Run};
 use terminal::Exit;
 use terminal::{ConductError, conduct};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::ids::Role;
 use configuration::Partition;
-use partition::scratch::Scratch;
+use driver::scratch::Scratch;
 use partition::{Control, Figures, Outcome, Placement, Probe, Run, conduct};
 use terminal::{ConductError, Interrupts};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use base::ids::Role;
 use configuration::{Idle, Interval, Partition};
-use partition::scratch::Scratch;
+use driver::scratch::Scratch;
 use partition::{Placement, Run};
 use terminal::conduct;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use dataflow::message::FileRecord;
 use storage::finish_left;
 
-use crate::host::file_record;
+use driver::file_record;
 
 /// The directory of the output. A run has its number for itself: whatever file there has it is of this run.
 pub(super) struct LeftFiles {

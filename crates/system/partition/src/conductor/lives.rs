@@ -11,10 +11,10 @@ use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, R
 use membership::run_secret::RunSecret;
 
 use super::{Conductor, Phase};
-use crate::assembly::Assembly;
 use crate::conductor::site::link_key;
 use crate::hands::{Hands, KnowsTalk};
-use crate::host::{Host, LinkEvent};
+use driver::Assembly;
+use driver::{Host, LinkEvent};
 
 /// What run control does for the registrar, at once or when it has said all.
 pub(super) struct Parent<'a> {

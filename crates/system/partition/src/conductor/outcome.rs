@@ -16,9 +16,9 @@ use rol::InputError;
 use transport::error::OsError;
 
 use super::{Metered, Restart};
-use crate::assembly::Assembly;
-use crate::host::{Host, LinksError, WorkshopError};
 use crate::run_number::RunNumberError;
+use driver::Assembly;
+use driver::{Host, LinksError, WorkshopError};
 
 /// How a run went.
 pub struct Outcome {

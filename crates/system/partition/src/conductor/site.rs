@@ -25,11 +25,11 @@ use transport::waker::Waker;
 use super::StartError;
 use super::left_files::LeftFiles;
 use crate::RunSettings;
-use crate::assembly::Assembly;
-use crate::host::{Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, Workshop};
-use crate::observer::Observer;
 use crate::run::{Placement, Run};
 use crate::run_number::RunNumber;
+use driver::Assembly;
+use driver::observer::Observer;
+use driver::{Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, Workshop};
 
 /// What lasts through all runs.
 pub(super) struct Site {

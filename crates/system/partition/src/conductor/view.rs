@@ -5,8 +5,8 @@ use std::time::Duration;
 use base::ids::Role;
 use dataflow::report::{Counters, DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
-use crate::assembly::Assembly;
 use crate::probe::{Counted, Figures, Wait};
+use driver::Assembly;
 
 /// The figures that the reports make.
 pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iterator<Item = Report>) -> Figures {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::ids::NodeId;
 
-use crate::host::{RECORDING_RESUMED, RECORDING_STALLED};
+use driver::{RECORDING_RESUMED, RECORDING_STALLED};
 
 /// The last words of each application: why a forced end was needed, and what holds up the run now.
 #[derive(Default)]

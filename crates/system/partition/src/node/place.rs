@@ -16,10 +16,10 @@ use transport::scheduler::{allowed_cpus, pin_to_cpu};
 use transport::scheduling::{SchedulingClass, set_scheduling_class};
 use transport::waker::Waker;
 
-use crate::assembly::Assembly;
 use crate::conductor::{idle, new_host};
 use crate::hands::{Hands, KnowsTalk};
-use crate::host::{DatagramOptions, Host, NetworkOptions, PeerAddress, Workshop};
+use driver::Assembly;
+use driver::{DatagramOptions, Host, NetworkOptions, PeerAddress, Workshop};
 
 /// What the process of an application does for it.
 pub(super) struct Child<'a> {

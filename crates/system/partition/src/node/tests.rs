@@ -19,8 +19,8 @@ use rol::Inputs;
 
 use super::Node;
 use super::{NodeError, take_part};
-use crate::assembly::Assembly;
-use crate::host::{JOINING_PAGE_LEN, PeerAddress};
+use driver::Assembly;
+use driver::{JOINING_PAGE_LEN, PeerAddress};
 
 #[test]
 fn only_the_connections_that_both_know_of_are_taken() {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use partition::scratch::Scratch;
+use driver::scratch::Scratch;
 
 use super::super::BenchError;
 

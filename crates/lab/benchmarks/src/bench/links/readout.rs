@@ -9,10 +9,10 @@ use base::ids::Role;
 use base::time::Time;
 use configuration::Partition;
 use dataflow::report::RosCounters;
+use driver::scratch::Scratch;
 use nix::sys::resource::UsageWho;
 use partition::cpu::{cpu_seconds, cpu_seconds_of};
-use partition::driver::{LoneReadOut, Seen};
-use partition::scratch::Scratch;
+use partition::{LoneReadOut, Seen};
 
 use super::super::{BenchError, PATIENCE};
 use super::stand_ins::{Clearer, Issuer, Nobody};

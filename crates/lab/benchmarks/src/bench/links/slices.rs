@@ -15,8 +15,8 @@ use std::time::Duration;
 use base::ids::Role;
 use configuration::Partition;
 use dataflow::report::RosCounters;
+use driver::scratch::Scratch;
 use link::{Address, Head, LinkError, Order, Sender, Settings};
-use partition::scratch::Scratch;
 use partition::{Outcome, Run, conduct};
 use serde::Serialize;
 

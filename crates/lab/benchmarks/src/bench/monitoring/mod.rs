@@ -13,9 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use configuration::Partition;
+use driver::scratch::Scratch;
 use nix::sys::resource::UsageWho;
 use partition::cpu::{cpu_seconds, cpu_seconds_of};
-use partition::scratch::Scratch;
 use serde::Serialize;
 use serde_json::json;
 use service::Unheard;

@@ -13,7 +13,7 @@ use base::ids::Role;
 use configuration::Partition;
 use dataflow::report::EbifCounters;
 use dataflow::work_kind::WorkKind;
-use partition::driver::{Meter, Samples, Section};
+use driver::{Meter, Samples, Section};
 use partition::{Placement, Run};
 use serde::Serialize;
 use terminal::conduct;

@@ -14,7 +14,7 @@ use dataflow::report::RosCounters;
 use eformat::{RobParams, rob_prefix, rob_suffix};
 use nix::sys::resource::UsageWho;
 use partition::cpu::cpu_seconds;
-use partition::driver::{LoneReadOut, Seen};
+use partition::{LoneReadOut, Seen};
 use transport::clock;
 
 use super::front::{Front, HELD, IN_FLIGHT, StandIn};

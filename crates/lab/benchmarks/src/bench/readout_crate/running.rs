@@ -9,7 +9,7 @@ use std::time::Duration;
 use base::ids::Role;
 use configuration::Partition;
 use dataflow::report::TrgCounters;
-use partition::scratch::Scratch;
+use driver::scratch::Scratch;
 use partition::{Outcome, Placement, Run};
 use terminal::conduct;
 

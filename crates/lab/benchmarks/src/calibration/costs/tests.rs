@@ -1,6 +1,6 @@
 use super::*;
 use dataflow::work_kind::WorkKind;
-use partition::driver::Sample;
+use driver::Sample;
 
 fn costs() -> Costs {
     let input = |kind, layout, base| Input {

@@ -14,7 +14,7 @@ use trigger::EventResults;
 
 /// Makes events of what the event builders and the event filter deliver.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct EventMaker {
+pub struct EventMaker {
     run_number: u32,
     run_type: u32,
     lumi_block: u16,
@@ -41,7 +41,7 @@ pub(super) struct EventParts<'a> {
 
 impl EventMaker {
     /// For the events of a partition.
-    pub(crate) fn new(partition: &Partition) -> Self {
+    pub fn new(partition: &Partition) -> Self {
         let sfo = partition.sfo.clone().unwrap_or_default();
         Self {
             run_number: partition.run.number(),
@@ -61,7 +61,7 @@ impl EventMaker {
     }
 
     /// A whole event that came at that time and goes to streams with these tag words, in one piece and not compressed.
-    pub(crate) fn whole(&self, came: Time, recording: &Recording, stream_tags: Vec<u32>) -> Vec<u8> {
+    pub fn whole(&self, came: Time, recording: &Recording, stream_tags: Vec<u32>) -> Vec<u8> {
         let parts = self.parts(came, recording, stream_tags);
         let robs = parts.slices.iter().map(PageSlice::as_bytes).chain(parts.lost.iter().map(|(_, rob)| rob.as_slice()));
         self.in_pieces(&parts.header, robs.collect()).pieces().concat()

@@ -36,7 +36,7 @@ impl Schedule {
 
 impl Host {
     /// What the components here have ready goes out: they were given all that was there. Whether there was any such component.
-    pub(crate) fn flush_components(&mut self, now: Time) -> bool {
+    pub(super) fn flush_components(&mut self, now: Time) -> bool {
         let now = self.forward(now);
         let mut touched = core::mem::take(&mut self.schedule.touched);
         let any = !touched.is_empty();

@@ -41,12 +41,12 @@ impl Assembly {
     }
 
     /// The same, with somebody who is told of every decision of the selection.
-    pub(crate) fn observed_by(self, observer: Option<Observer>) -> Self {
+    pub fn observed_by(self, observer: Option<Observer>) -> Self {
         Self { observer, ..self }
     }
 
     /// The same, with this `weir` for other processes; without it they run the program of this one.
-    pub(crate) fn with_program(self, program: Option<PathBuf>) -> Self {
+    pub fn with_program(self, program: Option<PathBuf>) -> Self {
         Self { program, ..self }
     }
 
@@ -54,17 +54,17 @@ impl Assembly {
     ///
     /// # Errors
     /// The system does not say which one this is.
-    pub(crate) fn program(&self) -> io::Result<PathBuf> {
+    pub fn program(&self) -> io::Result<PathBuf> {
         self.program.clone().map_or_else(std::env::current_exe, Ok)
     }
 
     /// Whoever is told of every decision of the selection.
-    pub(crate) fn observer(&self) -> Option<Observer> {
+    pub fn observer(&self) -> Option<Observer> {
         self.observer.clone()
     }
 
     /// The selection, if there is one.
-    pub(crate) fn menu(&self) -> Option<&Arc<Menu>> {
+    pub fn menu(&self) -> Option<&Arc<Menu>> {
         self.menu.as_ref()
     }
 }

@@ -86,6 +86,9 @@ impl Carriers {
 
     /// The connections between processes with one application each, the first of which carries what must keep its order. Both
     /// sides come to the same list.
+    ///
+    /// # Panics
+    /// No medium carries what must keep its order: a broken invariant.
     pub fn connections(&self, one: NodeId, other: NodeId) -> Vec<Strand> {
         let reach = self.reach(one, other);
         let (one, other) = (self.role(one), self.role(other));

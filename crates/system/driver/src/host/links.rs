@@ -32,15 +32,36 @@ use assembly::bounds::{self, Covered, SendQueue};
 #[derive(Debug)]
 pub enum LinkEvent {
     /// A peer waits that cannot be accepted, for this reason.
-    NotAccepted { reason: String },
+    NotAccepted {
+        /// In words.
+        reason: String,
+    },
     /// Strangers have taken all places, and are ended for others; who they are.
-    Crowd { who: String },
+    Crowd {
+        /// Their addresses.
+        who: String,
+    },
     /// Both ends of this connection have proved to each other who they are.
-    Proven { link: LinkId },
+    Proven {
+        /// The connection.
+        link: LinkId,
+    },
     /// A message about joining, or any message on a connection that is not open yet.
-    Message { link: LinkId, envelope: Envelope, message: Message },
+    Message {
+        /// The connection.
+        link: LinkId,
+        /// From whom and to whom.
+        envelope: Envelope,
+        /// What is said.
+        message: Message,
+    },
     /// The connection is gone, for this reason.
-    Lost { link: LinkId, reason: String },
+    Lost {
+        /// The connection.
+        link: LinkId,
+        /// In words.
+        reason: String,
+    },
 }
 
 impl LinkEvent {
@@ -132,6 +153,9 @@ struct Slot {
 
 impl NetworkOptions {
     /// The settings that a partition asks for, for a process with so many connections to each of its peers.
+    ///
+    /// # Panics
+    /// The longest frame of the partition has no room for a header.
     pub fn new(assembly: &Assembly, to_peers: &[usize]) -> Self {
         let partition = &assembly.partition;
         let transport = &partition.transport;
@@ -190,6 +214,9 @@ impl NetworkOptions {
     }
 
     /// Settings to join a partition with, before its own are known.
+    ///
+    /// # Panics
+    /// Never: a page of joining has room for a header.
     pub fn joining(host: IpAddr) -> Self {
         let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");
         // The connection to the parent stays, and has the bounds of the partition when that is known.
@@ -215,6 +242,12 @@ impl NetworkOptions {
 impl Links {
     /// Uses these settings from now on, also for the connections that this process has opened. Peers are accepted if they were
     /// not before: each connection is of the partition's settings from its beginning.
+    ///
+    /// # Errors
+    /// No pages or sockets are to be had for these settings.
+    ///
+    /// # Panics
+    /// This process does not listen.
     pub fn reconfigure(&mut self, options: NetworkOptions, waker: &Waker) -> Result<(), LinksError> {
         let network = self.network.as_mut().expect("a process that listens");
         if !network.options.has_pools_of(&options) {
@@ -230,6 +263,9 @@ impl Links {
 
     /// Listens for peers; with `sharing` also for those that come through shared memory. `prover` is what this process proves
     /// with who it is.
+    ///
+    /// # Errors
+    /// The address is not to be had, or no pages are.
     pub fn listen(
         options: NetworkOptions,
         prover: Prover,
@@ -272,6 +308,12 @@ impl Links {
     }
 
     /// Listens at this address as well: a network port of a read-out system `[EB2007 §II-A]`.
+    ///
+    /// # Errors
+    /// The address is not to be had.
+    ///
+    /// # Panics
+    /// This process does not listen.
     pub fn listen_at_port(&mut self, address: IpAddr, poller: &mut Poller) -> Result<(), LinksError> {
         let network = self.network.as_mut().expect("a process that listens");
         let mut listener = Listener::bind(SocketAddr::new(address, 0), &network.options.tcp)?;
@@ -281,6 +323,9 @@ impl Links {
     }
 
     /// Connects through shared memory from now on, if the partition asks for that. The pages of these pools travel as they are.
+    ///
+    /// # Errors
+    /// No shared memory is to be had.
     pub fn share(&mut self, lent: Vec<Pool>, waker: &Waker) -> Result<(), LinksError> {
         let (Some(network), Some(sharing)) = (&self.network, &mut self.sharing) else { return Ok(()) };
         let NetworkOptions { shm, page_len, bulk_pages, .. } = &network.options;
@@ -290,6 +335,12 @@ impl Links {
     }
 
     /// Sends and takes datagrams as well, into the same pools, from now on.
+    ///
+    /// # Errors
+    /// The addresses are not to be had.
+    ///
+    /// # Panics
+    /// This process does not listen.
     pub fn open_datagrams(&mut self, options: &DatagramOptions, poller: &mut Poller) -> Result<(), LinksError> {
         let network = self.network.as_ref().expect("a process with peers has a network");
         self.datagrams = Some(Datagrams::open(options, &network.bulk, &network.control, poller)?);
@@ -321,6 +372,12 @@ impl Links {
     }
 
     /// Begins to connect to run control, or to a peer that sends bulk.
+    ///
+    /// # Errors
+    /// There is no such way to this address, or nobody takes the connection there.
+    ///
+    /// # Panics
+    /// This process does not listen, but has peers.
     pub fn connect(
         &mut self,
         (to, address): (Member, &PeerAddress),
@@ -371,6 +428,12 @@ impl Links {
     }
 
     /// Takes in a peer that waits to be accepted; `None` if none does, or too many have come and not proved who they are.
+    ///
+    /// # Errors
+    /// The system has no random numbers, or no more connections.
+    ///
+    /// # Panics
+    /// Somebody came though this process does not listen: a broken invariant.
     pub fn accept(&mut self, now: Time, poller: &mut Poller, waker: &Waker) -> Result<Option<Accepted>, LinksError> {
         if !self.is_acceptable(now) {
             return Ok(None);
@@ -619,7 +682,7 @@ fn pools(options: &NetworkOptions, waker: &Waker) -> Result<(Pool, Pool), PoolEr
 }
 
 /// The longest message of run control to a child that has not got its settings.
-pub(crate) const JOINING_PAGE_LEN: usize = 1 << 20;
+pub const JOINING_PAGE_LEN: usize = 1 << 20;
 
 /// Pages of connections that may be huge altogether: idle ones hold them, too, and a machine may have hundreds of processes.
 const HUGE_PAGES_BYTES_MAX: usize = 64 << 20;

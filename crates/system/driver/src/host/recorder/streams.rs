@@ -11,7 +11,7 @@ use super::RecorderError;
 
 /// All streams that an event may go to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RecordedStreams {
+pub struct RecordedStreams {
     /// In the order of their bits.
     configured: Vec<TaggedStream>,
     debug: BTreeMap<DebugReason, TaggedStream>,
@@ -26,7 +26,10 @@ pub(super) struct TaggedStream {
 
 impl RecordedStreams {
     /// The streams of a partition whose ROBs are `robs`.
-    pub(crate) fn new(partition: &Partition, robs: &[u32]) -> Result<Self, RecorderError> {
+    ///
+    /// # Errors
+    /// A stream has no valid type or name, or its tag has none of the sources.
+    pub fn new(partition: &Partition, robs: &[u32]) -> Result<Self, RecorderError> {
         let sfo = partition.sfo.clone().unwrap_or_default();
         let configured = if partition.stream.is_empty() {
             vec![TaggedStream::new(sfo.stream_type(), sfo.stream_name())?]
@@ -48,7 +51,7 @@ impl RecordedStreams {
     }
 
     /// The stream tag words of an event.
-    pub(crate) fn tags(&self, recording: &Recording) -> Vec<u32> {
+    pub fn tags(&self, recording: &Recording) -> Vec<u32> {
         tag_words(&self.of(recording))
     }
 }

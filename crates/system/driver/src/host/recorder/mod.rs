@@ -17,9 +17,9 @@ use rol::ReplayFacts;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use transport::waker::Waker;
 
-pub(crate) use self::event::EventMaker;
-pub(crate) use self::files::file_record;
-pub(crate) use self::streams::RecordedStreams;
+pub use self::event::EventMaker;
+pub use self::files::file_record;
+pub use self::streams::RecordedStreams;
 
 use self::files::Files;
 use crate::assembly::Assembly;

@@ -45,6 +45,9 @@ struct Load {
 impl DatagramOptions {
     /// The settings that a partition asks for, for a process with these nodes; `None` if nothing travels so. `frame_max` is
     /// the longest message.
+    ///
+    /// # Panics
+    /// `frame_max` has no room for a header.
     pub fn new(assembly: &Assembly, here: &[NodeId], run: &RunSecret, frame_max: usize) -> Option<Self> {
         let partition = &assembly.partition;
         let transport = &partition.transport;

@@ -272,7 +272,7 @@ fn dialect(configured: Dialect, replay: Option<&ReplayFacts>) -> storage::Dialec
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What is told of a file that is finished.
-pub(crate) fn file_record(file: storage::ClosedFile) -> FileRecord {
+pub fn file_record(file: storage::ClosedFile) -> FileRecord {
     let storage::ClosedFile { path, stream, events, first_copies, bytes, adler32 } = file;
     FileRecord {
         path: path.display().to_string(),

@@ -106,8 +106,11 @@ impl Channel {
 /// Where a process listens: for TCP, through shared memory if it does that, and at further network ports if it has some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
+    /// For TCP.
     pub tcp: SocketAddr,
+    /// For shared memory.
     pub shm: Option<Address>,
+    /// The further network ports.
     pub ports: Vec<SocketAddr>,
 }
 

@@ -68,6 +68,12 @@ pub enum WorkshopError {
 
 impl Workshop {
     /// What the application at `node` needs. `key` is what sources prove.
+    ///
+    /// # Errors
+    /// Files, sources, processing tasks or memory are not to be had.
+    ///
+    /// # Panics
+    /// `node` is no application of the partition, or a ROS has no input.
     pub fn new(
         assembly: &Assembly,
         inputs: Option<&Inputs>,
@@ -184,7 +190,7 @@ impl Workshop {
 }
 
 /// A copy in memory of its own: whoever watches holds no page that data need.
-pub(crate) fn unpinned(mut recording: Recording) -> Recording {
+pub fn unpinned(mut recording: Recording) -> Recording {
     let pieces: Vec<&[u8]> = recording.built.bulk.slices().iter().map(PageSlice::as_bytes).collect();
     recording.built.bulk = Bulk::Pages(PageSlice::from(pieces.concat()));
     recording

@@ -45,29 +45,29 @@ use transport::frame::Frame;
 use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
-pub(crate) use carriers::Carriers;
+pub use carriers::Carriers;
 use carriers::{Choice, InSeveralWays, counted, medium_of};
-pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
+pub use channel::{InvalidPeerAddress, PeerAddress};
 pub use channel::{SHM_BATCH, SLICES_BATCH};
-pub(crate) use checks::FragmentChecks;
+pub use checks::FragmentChecks;
 pub use checks::byte_sum;
-pub(crate) use datagrams::DatagramOptions;
+pub use datagrams::DatagramOptions;
 use datagrams::{Datagrams, Sent};
 pub use filtering::processed;
 use links::{Heard, NotSent};
-pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, Links, NetworkOptions};
+pub use links::{JOINING_PAGE_LEN, LinkEvent, Links, NetworkOptions};
 pub use links_error::LinksError;
 use membership::passage::Recipient;
-pub(crate) use membership::passage::{LinkId, Strand};
+use membership::passage::{LinkId, Strand};
 pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
-pub(crate) use recorder::{EventMaker, RecordedStreams, file_record};
+pub use recorder::{EventMaker, RecordedStreams, file_record};
 use routes::{Route, RouteTable};
 pub use steering::{Steering, Strategy};
 use turns::Schedule;
 use unproven::Outcome;
 pub use workshop::WorkshopError;
-pub(crate) use workshop::{Workshop, unpinned};
+pub use workshop::{Workshop, unpinned};
 
 /// The components of a process and their connections.
 pub struct Host {
@@ -79,6 +79,7 @@ pub struct Host {
     lives: Vec<Incarnation>,
     routes: RouteTable,
     carriers: Carriers,
+    /// The connections.
     pub links: Links,
     /// Messages between components here.
     local: Turns<(Envelope, Message)>,
@@ -812,10 +813,10 @@ fn describe(note: &Note) -> String {
 }
 
 /// What an SFO says behind the reason of a stall.
-pub(crate) const RECORDING_STALLED: &str = "recording has stalled and will be tried again every second";
+pub const RECORDING_STALLED: &str = "recording has stalled and will be tried again every second";
 
 /// What it says when the stall is over.
-pub(crate) const RECORDING_RESUMED: &str = "recording goes on";
+pub const RECORDING_RESUMED: &str = "recording goes on";
 
 /// Bound of a pass, so that no source starves the others.
 const FILLS_PER_PASS: usize = 4;

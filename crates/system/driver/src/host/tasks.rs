@@ -12,7 +12,10 @@ use super::{Host, LinkEvent, Section};
 impl Host {
     /// Runs until `conductor`, which conducts the process, stops the scheduler. It acts behind finished work and before what
     /// a pass has produced is sent.
-    pub(crate) fn run<'t>(
+    ///
+    /// # Errors
+    /// The system cannot wait for connections.
+    pub fn run<'t>(
         &mut self,
         mut scheduler: Scheduler<'t, Self>,
         conductor: impl Task<Self> + 't,

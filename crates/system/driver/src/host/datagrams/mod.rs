@@ -24,7 +24,7 @@ use transport::udp::{Endpoint, InvalidOptions, PeerId, TooManyRemoved, UdpOption
 
 use super::links_error::LinksError;
 
-pub(crate) use plan::DatagramOptions;
+pub use plan::DatagramOptions;
 
 /// The endpoints of a process, and who is behind them.
 pub struct Datagrams {
