@@ -73,6 +73,16 @@ fn a_fragment_that_comes_behind_its_trigger_answers_who_waits() {
 }
 
 #[test]
+fn what_a_source_has_still_to_send_is_waited_for_when_the_front_of_the_crate_has_returned() {
+    let mut ros = Driver::running();
+    ros.pass([fragment(LEADER, 1), fragment(LEADER, 2), fragment(OTHER, 1), accept(&[1])]);
+    ros.pass([Input::Peer { node: LEVEL1, state: PeerState::Up(Incarnation(1)) }]);
+    ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(2)))]);
+    assert_eq!(replies(&ros.pass([request(2)])), []);
+    assert_eq!(replies(&ros.pass([fragment(OTHER, 2)])), [(2, vec![])]);
+}
+
+#[test]
 fn a_source_without_order_may_send_an_older_event_until_the_time_out() {
     let mut ros = Driver::with(LinkParameters { unordered: true, ..LinkParameters::default() });
     ros.pass([fragment(LEADER, 1), fragment(LEADER, 2), fragment(OTHER, 2), accept(&[1, 2])]);

@@ -269,7 +269,8 @@ impl Ros {
         links.known_from = links.known_from.max(last.next());
         links.lead.newest = links.lead.newest.max(Some(last));
         links.has_moved = true;
-        self.robs.iter_mut().for_each(|rob| rob.pass_below(last.next()));
+        // A source that has sent something says by what follows what it has passed.
+        self.robs.iter_mut().filter(|rob| !rob.has_received()).for_each(|rob| rob.pass_below(last.next()));
     }
 
     /// Level 1 says whether the leading source is to send.

@@ -40,8 +40,10 @@ impl Ros {
         }
         let Some(last) = self.given.passed.take() else { return };
         for rob in 0..self.robs.len() {
-            self.robs[rob].pass(last);
-            self.answer_unblocked(rob, last, out);
+            if self.links.is_none() || !self.robs[rob].has_received() {
+                self.robs[rob].pass(last);
+                self.answer_unblocked(rob, last, out);
+            }
         }
     }
 
