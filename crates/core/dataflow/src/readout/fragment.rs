@@ -13,10 +13,20 @@ pub struct FragmentHead {
     pub len_bytes: u32,
 }
 
-/// Bits of the first ROB status word that this crate sets; the formats crate defines the rest (format note §7).
+/// Bits of the first ROB status word that this crate sets or counts; the formats crate defines the rest (format note §7).
 pub mod status {
     /// Not all that belongs to the event had come when it was made.
     pub const TIMEOUT: u32 = 0x0004;
+    /// The checksum is wrong.
+    pub const DATA_CORRUPTION: u32 = 0x0008;
+    /// The link had a transmission error in the data.
+    pub const LINK_DATA: u32 = 0x0004 << 16;
+    /// The link had an error in a control word.
+    pub const LINK_CONTROL: u32 = 0x0008 << 16;
+    /// The link gave no begin.
+    pub const NO_BEGIN: u32 = 0x0010 << 16;
+    /// The link gave no end.
+    pub const NO_END: u32 = 0x0020 << 16;
     /// The level-1 id is not the one after the fragment before.
     pub const OUT_OF_SEQUENCE: u32 = 0x0200 << 16;
     /// The fragment was larger than the configured maximum and was cut.

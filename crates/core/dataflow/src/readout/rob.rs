@@ -123,7 +123,9 @@ impl Rob {
     pub fn insert(&mut self, head: FragmentHead, bulk: Bulk, refusal: Option<Refusal>) {
         self.counters.fragments_in += 1;
         self.counters.bytes_in += u64::from(head.len_bytes);
-        self.counters.flagged += u64::from(head.status != 0);
+        if head.status != 0 {
+            self.count_damage(head.status);
+        }
         if let Some(refusal) = refusal {
             return self.refuse(head.event, refusal);
         }
@@ -132,6 +134,23 @@ impl Rob {
             Ok(()) => {}
             Err(InsertError::Duplicate(_)) => self.counters.dropped_duplicate += 1,
             Err(InsertError::Full(_)) => self.counters.dropped_full += 1,
+        }
+    }
+
+    /// Once as damaged, and by each cause.
+    #[cold]
+    fn count_damage(&mut self, status: u32) {
+        let c = &mut self.counters;
+        c.flagged += 1;
+        for (bit, count) in [
+            (status::DATA_CORRUPTION, &mut c.damaged_checksum),
+            (status::LINK_DATA, &mut c.damaged_data),
+            (status::LINK_CONTROL, &mut c.damaged_control),
+            (status::NO_BEGIN, &mut c.damaged_begin),
+            (status::NO_END, &mut c.damaged_end),
+            (status::TRUNCATED, &mut c.damaged_cut),
+        ] {
+            *count += u64::from(status & bit != 0);
         }
     }
 
@@ -159,7 +178,9 @@ impl Rob {
     ) {
         self.counters.fragments_in += 1;
         self.counters.bytes_in += bulk.len() as u64;
-        self.counters.flagged += u64::from(status != 0);
+        if status != 0 {
+            self.count_damage(status);
+        }
         let chunks = self.chunks.as_mut().expect("a timed link");
         if is_unplaced {
             self.counters.dropped_unplaced += 1;

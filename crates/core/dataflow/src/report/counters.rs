@@ -390,6 +390,18 @@ counters! {
         frames_outside: Idle,
         /// Datagrams of devices that the kernel dropped, since nobody had room for them.
         frames_unread: Idle,
+        /// Fragments with a wrong checksum.
+        damaged_checksum: Idle,
+        /// Fragments with a transmission error in their data.
+        damaged_data: Idle,
+        /// Fragments of an S-LINK with an error in a control word.
+        damaged_control: Idle,
+        /// Fragments of an S-LINK without a begin.
+        damaged_begin: Idle,
+        /// Fragments of an S-LINK without an end.
+        damaged_end: Idle,
+        /// Fragments that were cut.
+        damaged_cut: Idle,
     }
 }
 

@@ -35,6 +35,9 @@ fn blocks_of_an_emulated_link_are_recorded_with_what_was_wrong_with_them() {
     let link = &summary.0["links"][0];
     assert_eq!((link["damaged"].as_u64(), link["missing"].as_u64()), (Some(4), Some(0)), "{link}");
     assert_eq!(link["device"]["malformed"], 0, "{link}");
+    for (cause, count) in [("data", 1), ("control", 1), ("no_begin", 1), ("no_end", 1), ("checksum", 0), ("cut", 0)] {
+        assert_eq!(link["damage"][cause], count, "{cause}: {link}");
+    }
     for words in
         ["1 with a transmission error", "1 with a damaged control word", "1 without a begin", "1 without an end"]
     {

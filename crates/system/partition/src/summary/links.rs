@@ -40,6 +40,9 @@ pub struct Link {
     /// Its clock beside that of the leader, or of the first source with `clock = "model"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// The damaged ones by cause. A fragment may have several.
+    #[serde(default)]
+    pub damage: Damage,
     /// What of a device that knows nothing of Weir did not become fragments.
     #[serde(default)]
     pub device: Device,
@@ -62,6 +65,23 @@ pub struct Clock {
     pub slipped_at: u64,
     /// What has to be added to its numbers since.
     pub shift: i64,
+}
+
+/// Fragments in which something is wrong, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damage {
+    /// A wrong checksum.
+    pub checksum: u64,
+    /// A transmission error in the data.
+    pub data: u64,
+    /// Of an S-LINK: an error in a control word.
+    pub control: u64,
+    /// Of an S-LINK: no begin.
+    pub no_begin: u64,
+    /// Of an S-LINK: no end.
+    pub no_end: u64,
+    /// Longer than a page, or cut by the source.
+    pub cut: u64,
 }
 
 /// What of a device did not become fragments, by cause.
@@ -108,6 +128,14 @@ impl Link {
             damaged: c.flagged,
             lost: c.sources_lost,
             clock: report.clock.map(Clock::from),
+            damage: Damage {
+                checksum: c.damaged_checksum,
+                data: c.damaged_data,
+                control: c.damaged_control,
+                no_begin: c.damaged_begin,
+                no_end: c.damaged_end,
+                cut: c.damaged_cut,
+            },
             device: Device {
                 missing: c.frames_missing,
                 repeated: c.frames_repeated,
