@@ -1,6 +1,7 @@
 //! `weir feed`: an emulated detector as a process of its own. It can misbehave, for tests of what stands behind it.
 
 mod board;
+mod played;
 mod processor;
 mod slink;
 
@@ -14,9 +15,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base::random::Random;
 use base::time::Time;
 use clap::{Args, ValueEnum};
-use configuration::{Fraction, Interval, Rate, Size};
+use configuration::{Fraction, Generator, Interval, Rate, Size};
+use dataflow::level1::trigger::TriggerSource;
 use nix::sys::signal::{Signal, raise};
+use played::{Payload, Played, PlayedError};
 use processor::Processor;
+use rol::EmulatedTriggers;
 use terminal::{Exit, complain};
 use transport::clock;
 use weir_source::{Failure, Flags, Head, Reading, Settings, Source, SourceError, key_of};
@@ -31,6 +35,7 @@ Examples:
   weir feed shm:radio --time-based --chunk '2 ms' --overlap '10 %'   chunks of time, without numbers
   weir feed shm:tlu --handshake eudet --size '40 B'   a trigger logic unit: the next trigger when busy has fallen
   weir feed shm:calo --level1 --rate '10 kHz'   triggers with regions of interest, as a level-1 processor
+  weir feed shm:calo --config examples/trigger.toml --rob 0x410000   what that ROB has of simulated collisions
   weir feed udp://127.0.0.1:7201 --rate '1 kHz'   datagrams, as a board sends them
   weir feed slink://127.0.0.1:7301 --damage 500 --no-end 600   an S-LINK with errors
   weir feed shm:telescope --skip 500 --double 600 --damage 700 --die-at 800
@@ -91,6 +96,16 @@ pub struct FeedArgs {
     /// With --level1: regions of interest per event
     #[arg(long, value_name = "N", requires = "level1", value_parser = clap::value_parser!(u32).range(0..=255), default_value_t = 2, help_heading = "Triggers")]
     pub rois: u32,
+    /// Send what the input of this configuration has, emulated, sampled or replayed: the data of --rob, or with --level1 its triggers.
+    /// Event n is the nth of that input. It ends with the input, unless input.repeat is on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["time_based", "beam", "size", "spread"], help_heading = "Input")]
+    pub config: Option<PathBuf>,
+    /// The source identifier of the ROB, such as 0x410003
+    #[arg(long, value_name = "ID", requires = "config", conflicts_with = "level1", value_parser = identifier, help_heading = "Input")]
+    pub rob: Option<u32>,
+    /// Change a key of that configuration, as for `weir run`
+    #[arg(long, value_name = "KEY=VALUE", requires = "config", help_heading = "Input")]
+    pub set: Vec<String>,
     /// The size of a payload, or its mean
     #[arg(long, value_name = "SIZE", default_value = "1 kB")]
     pub size: Size,
@@ -205,8 +220,8 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
     let feed = match Feed::new(args) {
         Ok(feed) => feed,
         Err(error) => {
-            complain(&format!("weir: --record: {error}"));
-            return Exit::NotStarted;
+            complain(&format!("weir: {error}"));
+            return if matches!(error, FeedError::Record(..)) { Exit::NotStarted } else { Exit::Wrong };
         }
     };
     if let Some(place) = args.at.strip_prefix("slink://") {
@@ -246,6 +261,15 @@ fn name_in(at: &str) -> &str {
     last.strip_suffix(".sock").unwrap_or(last)
 }
 
+/// Why there is nothing to feed with.
+#[derive(Debug, thiserror::Error)]
+enum FeedError {
+    #[error("--record: {0}")]
+    Record(#[from] io::Error),
+    #[error(transparent)]
+    Played(#[from] PlayedError),
+}
+
 struct Feed {
     args: FeedArgs,
     skip: BTreeSet<u64>,
@@ -255,6 +279,7 @@ struct Feed {
     /// Of the next fragment.
     number: u64,
     beam: Option<Beam>,
+    played: Option<Played>,
     processor: Option<Processor>,
     /// When T0 was said.
     t0: Option<Time>,
@@ -300,13 +325,15 @@ impl Beam {
 }
 
 impl Feed {
-    fn new(args: &FeedArgs) -> io::Result<Self> {
+    fn new(args: &FeedArgs) -> Result<Self, FeedError> {
         let mut args = args.clone();
         if args.handshake == Some(HandshakeOfFeed::Eudet) {
             args.number_bits = args.number_bits.min(15);
         }
         let args = &args;
         let record = args.record.as_ref().map(File::create).transpose()?.map(BufWriter::new);
+        let open = |config: &PathBuf| Played::open(config, &args.set, args.rob, args.level1);
+        let played = args.config.as_ref().map(open).transpose()?;
         Ok(Self {
             args: args.clone(),
             skip: args.skip.iter().copied().collect(),
@@ -315,7 +342,8 @@ impl Feed {
             number: args.first,
             beam: Beam::of(args),
             t0: None,
-            processor: args.level1.then(|| Processor::new(args.rois, args.seed)),
+            processor: args.level1.then(|| Processor::new(triggers(args, played.as_ref()))),
+            played,
             begun: clock::now(),
             origin: unix_ns(),
             has_said: false,
@@ -379,13 +407,24 @@ impl Feed {
         let period = self.args.rate.and_then(Rate::period_ns);
         let due = period.map_or(0, |period| clock::now().since(self.begun).as_nanos() / u128::from(period));
         let processor = self.processor.as_mut().expect("a processor");
-        let (mut head, len) = processor.trigger(number, due.saturating_sub(self.sent_in_run.into()) as u64, slot);
+        let waiting = due.saturating_sub(self.sent_in_run.into()) as u64;
+        let Some((mut head, len)) = processor.trigger((number, number - self.args.first), waiting, slot) else {
+            return Ok(Reading::End);
+        };
         head.number = Some(self.said(number));
         head.flags.set(Flags::CRC, self.args.checksum);
         Ok(Reading::Committed(head, len))
     }
 
-    /// Writes the payload of an event, which depends on the event and the seed alone. Gives its length.
+    /// Writes the payload of an event: what is played, or made up.
+    fn payload(&mut self, number: u64, slot: &mut [u8]) -> Result<Payload, Failure> {
+        match &mut self.played {
+            Some(played) => played.payload(number - self.args.first, slot),
+            None => Ok(Payload::Bytes(self.fill(number, slot), false)),
+        }
+    }
+
+    /// Makes the payload of an event up, which depends on the event and the seed alone. Gives its length.
     fn fill(&self, number: u64, slot: &mut [u8]) -> usize {
         let mut random = Random::new(self.args.seed ^ number.wrapping_mul(0x9e37_79b9));
         let mean = self.args.size.bytes();
@@ -455,7 +494,7 @@ impl Source for Feed {
         self.is_stopped = false;
         self.number = self.args.first;
         self.beam = Beam::of(&self.args);
-        self.processor = self.args.level1.then(|| Processor::new(self.args.rois, self.args.seed));
+        self.processor = self.args.level1.then(|| Processor::new(triggers(&self.args, self.played.as_ref())));
         self.double = self.args.double.iter().copied().collect();
         self.sent_in_run = 0;
         self.t0 = None;
@@ -487,11 +526,21 @@ impl Source for Feed {
         self.misbehave(number);
         if self.processor.is_some() {
             let reading = self.trigger(number, slot)?;
-            self.go_on(number);
+            if !matches!(reading, Reading::End) {
+                self.go_on(number);
+            }
             return Ok(reading);
         }
-        let len = self.fill(number, slot);
+        let (len, is_cut) = match self.payload(number, slot)? {
+            Payload::Bytes(len, is_cut) => (len, is_cut),
+            Payload::End => return Ok(Reading::End),
+            Payload::Absent => {
+                self.go_on(number);
+                return Ok(Reading::Nothing);
+            }
+        };
         let mut head = self.head(number);
+        head.flags.set(Flags::CUT, is_cut);
         if self.args.time_based {
             head = Head { number: None, time: Some(self.time_of(number)), ..head };
         } else if self.args.checksum && head.time.is_none() {
@@ -522,6 +571,19 @@ impl Source for Feed {
             vetoed => format!("event {}, {vetoed} triggers vetoed", self.number),
         }
     }
+}
+
+/// What a processor says: the triggers that are played, or emulated ones.
+fn triggers(args: &FeedArgs, played: Option<&Played>) -> Box<dyn TriggerSource + Send> {
+    let emulated = || Box::new(EmulatedTriggers::new(args.rois, Generator::default(), args.seed)) as Box<_>;
+    played.and_then(Played::triggers).unwrap_or_else(emulated)
+}
+
+/// `0x410003`.
+fn identifier(text: &str) -> Result<u32, String> {
+    let number = text.trim().strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+    let number = number.unwrap_or_else(|| text.trim().parse());
+    number.map_err(|_| format!("expected a source identifier, such as 0x410003, found {text:?}"))
 }
 
 /// `1000:1 ms`.

@@ -193,6 +193,15 @@ impl Inputs {
         }
     }
 
+    /// The link of this ROB alone, for somebody who takes its fragments one after the other.
+    ///
+    /// # Errors
+    /// As [`Self::links`]; no such link.
+    pub fn link(&self, source_id: u32) -> Result<Links, LinksError> {
+        let one = Self { shares: vec![vec![source_id]], ..self.clone() };
+        one.links(0, 0)
+    }
+
     /// The triggers that `level1.source` names; `None` without `[level1]`, or if they come over the network or a link.
     pub fn triggers(&self) -> Option<Box<dyn TriggerSource + Send>> {
         match (&self.triggers, &self.source) {

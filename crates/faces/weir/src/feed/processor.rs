@@ -1,20 +1,19 @@
 //! An emulated level-1 processor.
 
-use configuration::Generator;
 use dataflow::level1::roib::TriggerRecord;
 use dataflow::level1::trigger::{Trigger, TriggerSource};
-use rol::{EmulatedTriggers, encode_trigger};
+use rol::encode_trigger;
 use weir_source::Head;
 
-/// Makes triggers up, and vetoes those that it cannot keep until they are taken.
+/// Has triggers, and vetoes those that it cannot keep until they are taken.
 pub(super) struct Processor {
-    triggers: EmulatedTriggers,
+    triggers: Box<dyn TriggerSource + Send>,
     vetoed: u64,
 }
 
 impl Processor {
-    pub(super) fn new(rois: u32, seed: u64) -> Self {
-        Self { triggers: EmulatedTriggers::new(rois, Generator::default(), seed), vetoed: 0 }
+    pub(super) fn new(triggers: Box<dyn TriggerSource + Send>) -> Self {
+        Self { triggers, vetoed: 0 }
     }
 
     /// Triggers vetoed in this run.
@@ -22,19 +21,24 @@ impl Processor {
         self.vetoed
     }
 
-    /// Writes the trigger of an event into the slot. `waiting` are those that came since the last one that was sent, vetoed ones
-    /// included. Gives what is said of it, and the length.
-    pub(super) fn trigger(&mut self, event: u64, waiting: u64, slot: &mut [u8]) -> (Head, usize) {
+    /// Writes the trigger of an event, the `ordinal`-th, into the slot. `waiting` are those that came since the last one that was
+    /// sent, vetoed ones included. Gives what is said of it, and the length; `None` if there are no more.
+    pub(super) fn trigger(
+        &mut self,
+        (event, ordinal): (u64, u64),
+        waiting: u64,
+        slot: &mut [u8],
+    ) -> Option<(Head, usize)> {
+        let Trigger { bcid, trigger_type, items, rois } = self.triggers.trigger(ordinal)?;
         let vetoed = waiting.saturating_sub(self.vetoed).saturating_sub(KEPT);
         let vetoed = u32::try_from(vetoed).unwrap_or(u32::MAX);
         self.vetoed += u64::from(vetoed);
-        let Trigger { bcid, trigger_type, items, rois } = self.triggers.trigger(event).unwrap_or_default();
         let (bcid, event) = (Some(bcid), base::ids::EventId(event));
         let record = TriggerRecord { event, bcid, trigger_type: None, items, vetoed, rois };
         let bytes = encode_trigger(&record);
         let len = bytes.len().min(slot.len());
         slot[..len].copy_from_slice(&bytes[..len]);
-        (Head { trigger_type, ..Head::default() }, len)
+        Some((Head { trigger_type, ..Head::default() }, len))
     }
 }
 

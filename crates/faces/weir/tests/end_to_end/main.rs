@@ -39,6 +39,7 @@ mod openapi;
 mod overload;
 mod page;
 mod payload;
+mod played;
 mod ports;
 mod prometheus;
 mod push;

@@ -1,0 +1,112 @@
+//! What the input of a configuration has: the fragments of one of its ROBs, or its triggers.
+
+use std::path::Path;
+
+use base::bulk::Bulk;
+use base::ids::EventId;
+use configuration::Partition;
+use dataflow::level1::trigger::TriggerSource;
+use dataflow::message::EventInfo;
+use eformat::{EventFormat, GenericStatus, Rob};
+use rol::{InputError, Inputs, Links, LinksError, ReadOutError};
+use weir_source::Failure;
+
+/// The input of a configuration: emulated, sampled or replayed.
+pub(super) struct Played {
+    inputs: Inputs,
+    /// Of the ROB, if the feed is a detector.
+    links: Option<Links>,
+    /// The number of the first event of that configuration.
+    first: u64,
+}
+
+/// What there is of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// So many bytes; with whether they are not all.
+    Bytes(usize, bool),
+    /// The ROB has nothing of this event.
+    Absent,
+    /// The input has no such event, nor any behind it.
+    End,
+}
+
+/// Why nothing can be played.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PlayedError {
+    #[error(transparent)]
+    Configuration(#[from] configuration::ConfigurationError),
+    #[error("--config: {0}")]
+    Input(#[from] InputError),
+    #[error("--config: {0}")]
+    Links(#[from] LinksError),
+    #[error("--rob {rob:#x}: expected a ROB of the configuration: {}", in_words(.known))]
+    Unknown { rob: u32, known: Vec<u32> },
+    #[error("--config: expected --rob with one of {}, or --level1 for the triggers", in_words(.known))]
+    NoRob { known: Vec<u32> },
+    #[error(
+        "--config: level1.source has no triggers to play: expected \"emulator\", \"sample\", \"replay\" or \"file\""
+    )]
+    NoTriggers,
+}
+
+impl Played {
+    /// Of this ROB; without one, the triggers.
+    pub(super) fn open(config: &Path, set: &[String], rob: Option<u32>, is_level1: bool) -> Result<Self, PlayedError> {
+        let partition = Partition::load(config, set)?;
+        let inputs = Inputs::open(&partition)?;
+        let known: Vec<u32> = inputs.shares().concat();
+        let links = match rob {
+            Some(rob) if !known.contains(&rob) => return Err(PlayedError::Unknown { rob, known }),
+            Some(rob) => Some(inputs.link(rob)?),
+            None if !is_level1 => return Err(PlayedError::NoRob { known }),
+            None if inputs.triggers().is_none() => return Err(PlayedError::NoTriggers),
+            None => None,
+        };
+        Ok(Self { inputs, links, first: u64::from(partition.run.first_lvl1_id) })
+    }
+
+    /// Its triggers, from the first one on.
+    pub(super) fn triggers(&self) -> Option<Box<dyn TriggerSource + Send>> {
+        self.inputs.triggers()
+    }
+
+    /// Writes the data of an event, the `ordinal`-th from 0, into the slot.
+    ///
+    /// # Panics
+    /// The triggers are played, and no ROB.
+    pub(super) fn payload(&mut self, ordinal: u64, slot: &mut [u8]) -> Result<Payload, Failure> {
+        let links = self.links.as_mut().expect("a ROB is played");
+        let info = EventInfo { event: EventId(self.first + ordinal), ordinal, ..EventInfo::default() };
+        let mut made = Ok(Payload::Absent);
+        let read = links.read_out(&info, &mut |_, _, bulk| made = data(&bulk, slot));
+        match read {
+            Err(ReadOutError::BehindEnd { .. }) => Ok(Payload::End),
+            read => read.map_err(Failure::from).and(made),
+        }
+    }
+}
+
+/// The data of a fragment, as far as there is room.
+fn data(fragment: &Bulk, slot: &mut [u8]) -> Result<Payload, Failure> {
+    let bytes: Vec<u8> = fragment.slices().iter().flat_map(|slice| slice.as_bytes()).copied().collect();
+    let rob = Rob::parse(EventFormat::V5, &bytes)?;
+    if rob.status().generic().contains(GenericStatus::DUMMY) {
+        return Ok(Payload::Absent);
+    }
+    let rod = rob.rod()?;
+    let len = rod.data().len().min(slot.len());
+    slot[..len].copy_from_slice(&rod.data()[..len]);
+    Ok(Payload::Bytes(len, len < rod.data().len()))
+}
+
+/// A few of them.
+fn in_words(robs: &[u32]) -> String {
+    let mut words: Vec<String> = robs.iter().take(TOLD).map(|rob| format!("{rob:#x}")).collect();
+    if robs.len() > TOLD {
+        words.push(format!("… ({} in all)", robs.len()));
+    }
+    words.join(", ")
+}
+
+const TOLD: usize = 8;
