@@ -43,25 +43,39 @@ pub fn each_rob<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut each: impl F
 }
 
 /// Source identifier and extended level-1 id of a ROB in these parts, if it is sound, but for its checksum. One part has to pass
-/// [`check_rob`]; several are as those that [`rob_prefix`](crate::rob_prefix) and [`rob_suffix`](crate::rob_suffix) make.
+/// [`check_rob`]; several are as those that [`rob_prefix`](crate::rob_prefix) and [`rob_suffix`](crate::rob_suffix) make, and may end
+/// anywhere.
 pub fn check_parts(parts: &[&[u8]]) -> Option<(u32, u32)> {
-    let (first, last) = match parts {
-        [rob] => return check_rob(rob).ok().map(|summary| (summary.source_id.0, summary.lvl1_id)),
-        parts => (*parts.first()?, *parts.last()?),
-    };
-    let word = |at: usize| word_at(first, at);
+    if let [rob] = parts {
+        return check_rob(rob).ok().map(|summary| (summary.source_id.0, summary.lvl1_id));
+    }
+    let prefix: [u8; ROB_PREFIX_BYTES] = bytes_at(parts, 0)?;
+    let word = |at: usize| word_at(&prefix, at);
     let len: usize = parts.iter().map(|part| part.len()).sum();
     let checksum_bytes = if word(ROB_HEADER_WORDS - 1)? == 0 { 0 } else { WORD_BYTES };
     let data_bytes = len.checked_sub(ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum_bytes)?;
-    let suffix = last.get(last.len().checked_sub(ROB_SUFFIX_BYTES + checksum_bytes)?..)?;
+    let suffix: [u8; ROB_SUFFIX_BYTES] = bytes_at(parts, ROB_PREFIX_BYTES + data_bytes)?;
     let is_sound = word(generic::MARKER)? == marker::ROB
         && word(generic::HEADER_SIZE)? as usize == ROB_HEADER_WORDS
         && word(generic::STATUS_COUNT)? == 1
         && word(ROB_HEADER_WORDS + rod::MARKER)? == marker::ROD
         && word(ROB_HEADER_WORDS + rod::HEADER_SIZE)? as usize == ROD_HEADER_WORDS
-        && word_at(suffix, 1)? == 1
-        && word_at(suffix, 2)? as usize == data_bytes / WORD_BYTES;
+        && word_at(&suffix, 1)? == 1
+        && word_at(&suffix, 2)? as usize == data_bytes / WORD_BYTES;
     is_sound.then_some((word(generic::SOURCE_ID)?, word(ROB_HEADER_WORDS + rod::LVL1_ID)?))
+}
+
+/// The bytes from `at` on, wherever the parts end; `None` if they are too few.
+fn bytes_at<const LEN: usize>(parts: &[&[u8]], mut at: usize) -> Option<[u8; LEN]> {
+    let (mut bytes, mut have) = ([0; LEN], 0);
+    for part in parts {
+        let from = part.get(at..).unwrap_or_default();
+        at = at.saturating_sub(part.len());
+        let len = from.len().min(LEN - have);
+        bytes[have..have + len].copy_from_slice(&from[..len]);
+        have += len;
+    }
+    (have == LEN).then_some(bytes)
 }
 
 /// Length of a ROB, as it says.
@@ -106,7 +120,7 @@ mod tests {
             let params = RobParams { rod, adler32, ..RobParams::default() };
             let mut rob = vec![0xab; params.rob_bytes(40)];
             write_rob_fragment(&mut rob, &params, 40);
-            for cut in ROB_PREFIX_BYTES..=ROB_PREFIX_BYTES + 40 {
+            for cut in 1..rob.len() {
                 let (head, rest) = rob.split_at(cut);
                 assert_eq!(check_parts(&[head, rest]), Some((7, 9)), "{cut}");
             }
