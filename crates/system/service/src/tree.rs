@@ -241,3 +241,21 @@ fn readout_index(name: &str) -> Option<usize> {
 fn hex(words: impl Iterator<Item = u32>) -> Vec<String> {
     words.map(|word| format!("{word:#010x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fragment_of_windows_says_what_was_asked_for_and_left_out() {
+        let left_out = |chunks, bytes| LeftOut { source: 7, kept_chunks: 1, chunks, bytes };
+        let asked = vec![trigger::windows::Window::of(vec![7]); 3];
+        let result = WindowsResult { asked, left_out: vec![left_out(2, 100), left_out(u32::MAX, 28)] };
+        let bytes: Vec<u8> = result.to_words().into_iter().flat_map(u32::to_le_bytes).collect();
+        let said = decoded(FILTER_WINDOWS.0, &bytes, &[]);
+        let said: Vec<(&str, &str)> = said.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(said, [("windows", "3"), ("chunks left out", "4294967297"), ("bytes left out", "128")]);
+        assert_eq!(decoded(FILTER_WINDOWS.0, &bytes[..bytes.len() - 4], &[]), []);
+        assert_eq!(place(FILTER_WINDOWS.0, &[vec![7]]), "event filter");
+    }
+}
