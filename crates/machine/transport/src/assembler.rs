@@ -43,20 +43,23 @@ impl Assembler {
         }
     }
 
-    /// From now on frames have these limits, and pages come from this pool: the stream goes on where it was.
+    /// From now on frames have these limits, and pages come from this pool. Whether the stream goes on where it was: it does not if a
+    /// frame has begun, and the new pool has no page to continue it in.
     ///
     /// # Panics
-    /// If a frame can be longer than a page, or a frame has begun and the new pool has no page to continue it in.
-    pub(crate) fn renew(&mut self, limits: FrameLimits, copy_below: usize, pool: Pool) {
+    /// If a frame can be longer than a page.
+    #[must_use]
+    pub(crate) fn renew(&mut self, limits: FrameLimits, copy_below: usize, pool: Pool) -> bool {
         assert!(limits.len_max() <= pool.page_len(), "a frame fits in a page");
         (self.limits, self.copy_below) = (limits, copy_below);
-        let old = self.page.take();
-        if let Some(old) = old.filter(|_| self.unfinished_len > 0) {
-            let mut next = pool.take().expect("a new pool has a page");
-            next.bytes_mut()[..self.unfinished_len].copy_from_slice(&old.bytes()[..self.unfinished_len]);
-            self.page = Some(next);
-        }
+        let begun = core::mem::take(&mut self.unfinished_len);
+        let old = self.page.take().filter(|_| begun > 0);
         self.pool = pool;
+        let Some(old) = old else { return true };
+        let Some(mut next) = self.pool.take() else { return false };
+        next.bytes_mut()[..begun].copy_from_slice(&old.bytes()[..begun]);
+        (self.page, self.unfinished_len) = (Some(next), begun);
+        true
     }
 
     /// Where the stream continues: at most `len_max` bytes, never empty; `None` if that takes a page and the pool has none.
@@ -297,7 +300,7 @@ mod tests {
             fixture.write(&[frame(20, 1), frame(200, 2)[..begun].to_vec()].concat());
             let pool =
                 Pool::new(&PoolOptions { name: "new".into(), page_len: 4 * PAGE_LEN, pages: 2, prefault: false });
-            fixture.assembler.renew(FrameLimits::new(4, 4 * PAGE_LEN).unwrap(), 16, pool.unwrap());
+            assert!(fixture.assembler.renew(FrameLimits::new(4, 4 * PAGE_LEN).unwrap(), 16, pool.unwrap()));
             assert_eq!(fixture.frames()[0].as_bytes(), frame(20, 1), "what came before is delivered");
             let rest = [frame(200, 2)[begun..].to_vec(), long.clone()].concat();
             assert_eq!(feed(&mut fixture, &rest, &[70], 0), [frame(200, 2), long.clone()]);

@@ -113,6 +113,9 @@ pub enum Lost {
     /// The peer broke the rules of the memory that it shares with us.
     #[error("shared memory: {0}")]
     Violated(#[from] Violation),
+    /// The peer had begun a frame when it got another pool, and that has no page to continue the frame in.
+    #[error("no page is free for a frame that has begun")]
+    NoPage,
     /// Nobody listens at the peer's address.
     #[error("connection refused: nobody listens there")]
     Refused,

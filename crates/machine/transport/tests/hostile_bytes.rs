@@ -135,6 +135,28 @@ fn an_empty_pool_holds_the_peer_back_and_loses_nothing() {
 }
 
 #[test]
+fn a_peer_within_a_frame_is_lost_where_its_next_pool_has_no_page() {
+    let (fixture, next) = (Fixture::new(), Fixture::new());
+    let (mut peer, mut connection) = fixture.connect();
+    peer.write_all(&[frame(100), frame(100)[..50].to_vec()].concat()).unwrap();
+    let watchdog = clock::now();
+    while connection.counters().bytes_received < 150 {
+        connection.fill(clock::now()).unwrap();
+        let whole = connection.next_slice();
+        assert!(whole.is_none_or(|whole| whole.as_bytes() == frame(100)));
+        assert!(clock::now().since(watchdog) < PATIENCE, "nothing moves any more");
+    }
+    let taken: Vec<_> = std::iter::from_fn(|| next.pool.take()).collect();
+    connection.renew(&next.options, &next.pool).unwrap();
+    peer.write_all(&frame(100)[50..]).unwrap();
+    assert_eq!(receive(&mut connection), (vec![], Lost::NoPage));
+    assert_eq!(connection.counters().pool_empty, 1);
+    drop((connection, taken));
+    fixture.check_pages_home();
+    next.check_pages_home();
+}
+
+#[test]
 fn impossible_settings_are_errors() {
     let fixture = Fixture::new();
     let refused = |change: fn(&mut TcpOptions)| {

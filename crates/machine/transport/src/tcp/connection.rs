@@ -75,17 +75,18 @@ impl Connection {
     }
 
     /// From now on frames have these limits and are received into this pool. The peer has to know that: it may send
-    /// longer frames than before.
+    /// longer frames than before. If a frame has begun and the pool has no page to continue it in, the peer is
+    /// [lost](Lost::NoPage).
     ///
     /// # Errors
     /// Settings that do not fit; the connection keeps its old ones.
-    ///
-    /// # Panics
-    /// If a frame has begun and the pool has no page to continue it in.
     pub fn renew(&mut self, options: &TcpOptions, pool: &Pool) -> Result<(), InvalidOptions> {
         options.check(pool)?;
         let TcpOptions { limits, copy_below, queue_bytes_max, queue_frames_max, read_budget_bytes, .. } = *options;
-        self.assembler.renew(limits, copy_below, pool.clone());
+        if !self.assembler.renew(limits, copy_below, pool.clone()) {
+            self.counters.pool_empty += 1;
+            self.receive_lost = Some(Lost::NoPage);
+        }
         self.queue.renew(limits, copy_below, queue_bytes_max, queue_frames_max);
         self.read_budget_bytes = read_budget_bytes;
         Ok(())
