@@ -1,6 +1,6 @@
 //! Run control's side: the hosts of a partition, their agents, and who has which application.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -216,13 +216,9 @@ impl Roster {
 
     /// Launches the agents of hosts that are to have applications.
     fn launch_missing(&mut self, now: Time, driver: &mut dyn RosterDriver) {
-        for place in 0..self.hosts.len() {
-            // Few hosts are without an agent for long, and many applications are looked at for each of these.
-            let is_empty = matches!(self.hosts[place].stage, Stage::Empty);
-            if is_empty && self.applications.values().any(|app| app.host == place && app.waits.is_some()) {
-                self.launch(now, driver, place);
-            }
-        }
+        let waiting = self.applications.values().filter(|app| app.waits.is_some());
+        let wanted: BTreeSet<usize> = waiting.map(|app| app.host).collect();
+        wanted.into_iter().for_each(|place| self.launch(now, driver, place));
     }
 
     /// Launches the agent of a host that has none, if nothing of former ones lives there.
