@@ -20,7 +20,7 @@ use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::wire;
 use membership::challenge::{Challenge, Member};
 use membership::frame_numbers::FrameNumbers;
-use membership::participant::{Identity, Participant, ParticipantDriver, Place, Welcome};
+use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Welcome};
 use membership::passage::{Driver, LinkId, Medium, Strand, Way};
 use rol::Inputs;
 use transport::clock;
@@ -113,6 +113,20 @@ impl Application {
         self.flush().map_err(|_| Ended)?;
         let is_over = matches!(&self.stage, Stage::Joined(participant) if participant.end().is_some());
         if self.hands.is_closed || (is_over && self.hands.output.is_empty()) { Err(Ended) } else { Ok(()) }
+    }
+
+    /// The exit status that `weir node` would have by now.
+    pub(crate) fn exit_status(&self) -> u8 {
+        let end = match &self.stage {
+            Stage::Proving(..) => return NOT_STARTED,
+            Stage::Joined(participant) => participant.end(),
+        };
+        match end {
+            Some(End::Dismissed) => 0,
+            Some(End::Refused(_)) => NOT_STARTED,
+            // Its connection alone ties it to run control.
+            Some(End::Orphaned) | None => ABORTED,
+        }
     }
 
     /// When its component wants to be called.
@@ -348,5 +362,8 @@ const fn awaited_by(role: Role) -> &'static [Role] {
 
 const CONTROL: LinkId = LinkId(0);
 const READ_LEN: usize = 4096;
+/// Exit statuses.
+const NOT_STARTED: u8 = 2;
+const ABORTED: u8 = 3;
 /// Far longer than what run control says.
 const FRAME_MAX: usize = 64 << 20;

@@ -89,8 +89,8 @@ impl Applications {
     pub(crate) fn pass(&mut self, now: Time, errand: u32) {
         let Some(application) = self.living.get_mut(&errand) else { return };
         if let Err(Ended) = application.pass(now) {
+            self.ended.push((errand, format!("exited with status {}", application.exit_status())));
             self.living.remove(&errand);
-            self.ended.push((errand, "exited with status 0".to_owned()));
         }
     }
 
