@@ -173,6 +173,8 @@ struct News {
 struct Linked {
     peer: Peer,
     since: Time,
+    /// Whether the thread wakes when the connection takes more.
+    awaits_room: bool,
 }
 
 /// What the roster asks for.
@@ -216,6 +218,7 @@ impl Serving {
             self.reap(now);
             self.roster.on_deadline(now, &mut self.hands);
             self.hands.flush();
+            self.await_room();
             self.lose_broken(now);
             self.publish();
             if is_left {
@@ -267,9 +270,9 @@ impl Serving {
             let peer = Peer::accepted(stream, (&self.hands.secret, CONTROL), nonce);
             let data = EventData::new_u64(self.next_link as u64);
             if let Ok(peer) = peer
-                && epoll::add(&self.news.epoll, &peer, data, EventFlags::IN | EventFlags::RDHUP).is_ok()
+                && epoll::add(&self.news.epoll, &peer, data, READABLE).is_ok()
             {
-                self.hands.links_to.insert(self.next_link, Linked { peer, since: now });
+                self.hands.links_to.insert(self.next_link, Linked { peer, since: now, awaits_room: false });
                 self.next_link += 1;
             }
         }
@@ -290,6 +293,13 @@ impl Serving {
                 }
             }
             self.hands.broken.extend(result.err().map(|gone| (link, gone)));
+        }
+    }
+
+    /// Who takes no more wakes the thread when there is room again.
+    fn await_room(&mut self) {
+        for (link, linked) in &mut self.hands.links_to {
+            linked.await_room(&self.news.epoll, *link);
         }
     }
 
@@ -332,6 +342,19 @@ impl Serving {
         for launcher in self.hands.launchers.iter_mut().flatten() {
             kill_group(launcher);
             let _ = launcher.wait();
+        }
+    }
+}
+
+impl Linked {
+    fn await_room(&mut self, epoll: &OwnedFd, link: usize) {
+        let has_more = !self.peer.has_sent_all();
+        let flags = if has_more { READABLE | EventFlags::OUT } else { READABLE };
+        // Who cannot be watched is tried again with the next pass.
+        if has_more != self.awaits_room
+            && epoll::modify(epoll, &self.peer, EventData::new_u64(link as u64), flags).is_ok()
+        {
+            self.awaits_room = has_more;
         }
     }
 }
@@ -421,6 +444,8 @@ impl RosterDriver for Hands {
 
 /// Between two looks at launchers, whose end nothing announces.
 const TICK: Duration = Duration::from_millis(50);
+/// Something has come, or nothing will.
+const READABLE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP);
 /// In place of the number of a connection.
 const WAKE: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
@@ -434,3 +459,42 @@ const STRANGER_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPTED_MAX: usize = 16;
 /// What a launcher takes to end behind its agent.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::tests::proven;
+
+    #[test]
+    fn a_full_connection_wakes_the_thread_when_it_takes_more() {
+        let (mut agent, control) = proven();
+        let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
+        epoll::add(&epoll, &control, EventData::new_u64(7), READABLE).unwrap();
+        let mut linked = Linked { peer: control, since: clock::now(), awaits_room: false };
+        let wakes = || {
+            let mut events = Vec::with_capacity(READY_MAX);
+            epoll::wait(&epoll, spare_capacity(&mut events), Some(&Timespec::default())).unwrap();
+            events.iter().map(|event: &Event| event.data.u64()).collect::<Vec<_>>()
+        };
+        while linked.peer.has_sent_all() {
+            linked.peer.say(&[0; 100_000]).unwrap();
+            linked.peer.flush().unwrap();
+        }
+        linked.await_room(&epoll, 7);
+        assert!(linked.awaits_room && wakes().is_empty(), "nobody has taken anything");
+        let since = clock::now();
+        while wakes() != [7] {
+            agent.hear().1.unwrap();
+            assert!(clock::now().since(since) < PATIENCE, "nothing wakes it");
+        }
+        while !linked.peer.has_sent_all() {
+            agent.hear().1.unwrap();
+            linked.peer.flush().unwrap();
+        }
+        linked.await_room(&epoll, 7);
+        assert!(!linked.awaits_room && wakes().is_empty(), "all is said");
+    }
+
+    /// Only what hangs meets it.
+    const PATIENCE: Duration = Duration::from_secs(600);
+}

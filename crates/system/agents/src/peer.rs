@@ -245,7 +245,7 @@ const READ_LEN: usize = 4096;
 const READS_MAX: usize = 64;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::net::TcpListener;
 
     use base::ids::{Incarnation, NodeId};
@@ -261,7 +261,7 @@ mod tests {
         (here, listener.accept().unwrap().0)
     }
 
-    fn proven() -> (Peer, Peer) {
+    pub(crate) fn proven() -> (Peer, Peer) {
         let (secret, (here, there)) = (RunSecret::new("key", &[1; 16]), pair());
         let mut agent = Peer::connected(here, &secret, (AGENT, CONTROL), [1; 32]).unwrap();
         let mut control = Peer::accepted(there, (&secret, CONTROL), [2; 32]).unwrap();
