@@ -43,8 +43,8 @@ impl Assembler {
         }
     }
 
-    /// From now on frames have these limits, and pages come from this pool. Whether the stream goes on where it was: it does not if a
-    /// frame has begun, and the new pool has no page to continue it in.
+    /// From now on frames have these limits, and pages come from this pool. Whether the stream goes on where it was: if a frame has begun,
+    /// that takes a page of the new pool.
     ///
     /// # Panics
     /// If a frame can be longer than a page.
