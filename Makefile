@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export WEIR_PYTHON ?= $(CARGO_TARGET_DIR)/venv/bin/python
-# Of the program, beyond what it always has, such as `make build FEATURES="--features weir/nats"`. `make test` takes all.
+# Of the program, beyond what it always has, such as `make build FEATURES="--features weir/nats,weir/otlp"`. `make test` takes all.
 export FEATURES ?=
 WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 
@@ -37,7 +37,7 @@ help: ## list these commands
 demo: ## build Weir, take data with the quickstart, check the files
 	@scripts/demo
 
-test: export FEATURES = --features weir/nats
+test: export FEATURES = --features weir/nats,weir/otlp
 test: tools python ## install what the tests need and run all checks
 	@MAKE="$(MAKE)" scripts/checks $(CHECKS)
 

@@ -9,7 +9,9 @@ use catalogue::{CatalogueError, Keeper};
 use configuration::Partition;
 use partition::Placement;
 use partition::machine::{Findings, judge};
-use service::{BadReferences, Bus, BusError, Desk, Identity, IdentityError, References, ServeError, SessionKey};
+use service::{
+    BadReferences, Carriers, CarriersError, Desk, Identity, IdentityError, References, ServeError, SessionKey,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use terminal::{Exit, complain};
@@ -48,7 +50,7 @@ enum NotServed {
     #[error(transparent)]
     References(#[from] BadReferences),
     #[error(transparent)]
-    Bus(#[from] BusError),
+    Carriers(#[from] CarriersError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
@@ -61,7 +63,7 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     let name = partition.partition.name.clone();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let identity = identity(args, &host)?;
-    let bus = Bus::of(&partition)?;
+    let carriers = Carriers::of(&partition)?;
     let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
     let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
     let keeper = Keeper::at(&catalogue, &partition)?;
@@ -69,7 +71,7 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
     let (desk, leaving) = Desk::open(partition, warnings, placement, keeper, references.unwrap_or_default())?;
     let interrupts = interrupts(&desk);
-    let served = service::serve(&desk, &key, args.listen, identity.as_ref(), bus, |address| {
+    let served = service::serve(&desk, &key, args.listen, identity.as_ref(), carriers, |address| {
         let url = url(address, &host, identity.is_some());
         complain(&format!("partition {name}: open {url}/#key={} (Ctrl-C ends it)", key.text()));
         if let Some(identity) = &identity {

@@ -136,6 +136,19 @@ fn check_says_that_the_bus_is_not_built_in_or_cannot_be_entered() {
     assert!(out.contains(": well\n") && err.is_empty(), "{out}{err}");
 }
 
+/// As the bus.
+#[test]
+fn check_says_that_the_collector_is_not_built_in_or_nobody_vouches_for_it() {
+    let directory = TempDir::new("collector");
+    fs::write(directory.join("p.toml"), "partition.name = \"p\"\nsfi.count = 1\nros.count = 1\n").unwrap();
+    let certificate = ["--set", "control.otlp_certificate=absent.pem"];
+    let keys = [&["check", "p.toml", "--set", "control.otlp=https://c"][..], &certificate].concat();
+    let (out, err) = said(0, directory.path(), &keys);
+    let expected = if cfg!(feature = "otlp") { "absent.pem: expected certificates" } else { "built without OTLP" };
+    assert!(err.contains("control.otlp: `weir serve` cannot tell it: ") && err.contains(expected), "{err}");
+    assert!(out.contains(": well, with a warning"), "{out}");
+}
+
 #[test]
 fn check_warns_of_keys_without_effect_and_of_a_disk_that_will_be_full() {
     let directory = TempDir::new("warnings");

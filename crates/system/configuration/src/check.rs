@@ -2,6 +2,7 @@
 
 mod bus;
 mod carriers;
+mod collector;
 mod faults;
 mod frames;
 mod hosts;
@@ -37,6 +38,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.secrets();
     checker.names();
     checker.bus();
+    checker.collector();
     checker.ranges();
     checker.intervals();
     checker.topology();
@@ -124,10 +126,13 @@ impl Checker<'_> {
         if self.partition.output.directory.is_empty() {
             self.problem(&["output.directory"], "expected a folder, found \"\"".to_owned());
         }
-        let Control { catalogue, references, bus_login, .. } = &self.partition.control;
-        for (key, file) in
-            [("control.catalogue", catalogue), ("control.references", references), ("control.bus_login", bus_login)]
-        {
+        let Control { catalogue, references, bus_login, otlp_certificate, .. } = &self.partition.control;
+        for (key, file) in [
+            ("control.catalogue", catalogue),
+            ("control.references", references),
+            ("control.bus_login", bus_login),
+            ("control.otlp_certificate", otlp_certificate),
+        ] {
             if file.as_deref() == Some("") {
                 self.problem(&[key], "expected a file, found \"\"".to_owned());
             }

@@ -247,6 +247,12 @@ impl Desk {
         self.kept().messages.behind(behind)
     }
 
+    /// Number of the newest message; 0 if nothing was said.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn newest_message(&self) -> u64 {
+        self.kept().messages.newest()
+    }
+
     /// The configuration.
     pub fn configuration(&self) -> &Partition {
         &self.0.partition

@@ -7,15 +7,19 @@
 mod answer;
 mod attribution;
 mod bus;
+mod carriers;
 mod client;
 mod dataflow;
 mod desk;
 mod forecast;
+#[cfg(any(feature = "nats", feature = "otlp"))]
+mod hosts;
 mod identity;
 mod key;
 mod messages;
 mod metrics;
 mod operator;
+mod otlp;
 mod pages;
 mod quality;
 mod rates;
@@ -27,12 +31,14 @@ mod trend;
 mod whereabouts;
 
 pub use bus::{Bus, BusError, LoginError};
+pub use carriers::{Carriers, CarriersError};
 pub use client::{Answer, Events, RunControl, Unheard};
 pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
 pub use desk::{Desk, Leaving, Order};
 pub use identity::{Identity, IdentityError};
 pub use key::SessionKey;
 pub use messages::{Message, Severity};
+pub use otlp::{Telemetry, TelemetryError};
 pub use quality::{BadHistogram, BadReferences, Comparison, Histogram, References, Test};
 pub use rates::Rates;
 pub use samples::SampledEvent;

@@ -50,6 +50,12 @@ impl Messages {
         message
     }
 
+    /// Number of the newest one; 0 if nothing was said.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn newest(&self) -> u64 {
+        self.said
+    }
+
     /// Those behind that number, the oldest first.
     pub(crate) fn behind(&self, number: u64) -> Vec<Message> {
         self.kept.iter().filter(|message| message.number > number).cloned().collect()

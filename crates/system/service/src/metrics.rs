@@ -1,7 +1,7 @@
-//! What a Prometheus server scrapes: states, rates, counters and buffers in its text format. The document `docs/metrics.md` names each
-//! metric with its meaning, and that is the help which is sent.
+//! What is measured: states, rates, counters and buffers. A Prometheus server scrapes them as text, and a collector gets them. The document
+//! `docs/metrics.md` names each metric with its meaning, and that is the help which is sent.
 
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
 use base::ids::Role;
@@ -9,46 +9,155 @@ use control::states::State;
 use dataflow::report::{Counter, Nature};
 
 use crate::bus::TrafficNow;
-use crate::dataflow::Dataflow;
+use crate::dataflow::{ApplicationNow, Dataflow};
 use crate::status::{Status, name};
 
+/// What is told of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) metric: String,
+    /// Of which application; none of the partition as a whole.
+    pub(crate) application: Option<String>,
+    /// What else tells it from others of this metric.
+    pub(crate) labels: Vec<(&'static str, String)>,
+    pub(crate) value: Number,
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Count(u64),
+    Real(f64),
+}
+
+/// What went to those who are told beside the page, where there are some.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) bus: Option<TrafficNow>,
+    pub(crate) collector: Option<ExportedNow>,
+}
+
+/// What a collector was given until now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExportedNow {
+    /// Whether the collector has answered last.
+    pub(crate) connected: bool,
+    /// By the name of the signal.
+    pub(crate) signals: [(&'static str, CountsNow); 2],
+}
+
+/// Of one signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CountsNow {
+    /// What the collector took.
+    pub(crate) exported: u64,
+    /// What it did not get, or refused.
+    pub(crate) dropped: u64,
+}
+
 /// All metrics of a partition, as they are now.
-pub(crate) fn text(status: &Status, dataflow: &Dataflow, bus: Option<TrafficNow>) -> String {
-    let mut families = Families::default();
-    let partition = [("partition", status.partition.as_str())];
-    for state in STATES.map(name) {
-        let labels = [partition[0], ("state", &state)];
-        families.add("weir_state", &labels, f64::from(u8::from(state == status.state)));
-    }
-    let run = status.run.as_ref();
-    families.add("weir_run_number", &partition, run.and_then(|run| run.number).map_or(0.0, f64::from));
-    families.add("weir_run_seconds", &partition, run.map_or(0.0, |run| run.elapsed_s));
-    families.add("weir_troubles", &partition, run.map_or(0.0, |run| run.troubles.len() as f64));
-    families.add("weir_histogram_alarms", &partition, status.alarms as f64);
-    if let Some(dead_time) = run.and_then(|run| run.rates.dead_time) {
-        families.add("weir_dead_time_ratio", &partition, dead_time);
-    }
-    if let Some(TrafficNow { connected, published, dropped }) = bus {
-        families.add("weir_bus_connected", &partition, f64::from(u8::from(connected)));
-        families.add("weir_bus_published_total", &partition, published as f64);
-        families.add("weir_bus_dropped_total", &partition, dropped as f64);
-    }
+pub(crate) fn samples(status: &Status, dataflow: &Dataflow, told: &Told) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    of_partition(status, &mut samples);
+    of_told(told, &mut samples);
     for stage in &dataflow.stages {
         for application in &stage.applications {
-            let of = [partition[0], ("application", application.name.as_str())];
-            if let Some(in_hand) = application.in_hand {
-                families.add("weir_in_hand", &of, in_hand as f64);
-            }
-            for (counter, count) in &application.counts {
-                families.add(&metric(stage.role, counter), &of, *count as f64);
-            }
-            for wait in &application.waits {
-                let labels = [of[0], of[1], ("for", &wait.by), ("cause", wait.cause)];
-                families.add("weir_waiting_ratio", &labels, wait.share);
-            }
+            of_application(stage.role, application, &mut samples);
         }
     }
-    families.text()
+    samples
+}
+
+/// In the format of Prometheus.
+pub(crate) fn text(partition: &str, samples: &[Sample]) -> String {
+    let mut families: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for sample in samples {
+        families.entry(&sample.metric).or_default().push(sample.line(partition));
+    }
+    let rows = rows();
+    let mut text = String::new();
+    for (metric, lines) in families {
+        if let Some(row) = rows.get(metric) {
+            writeln!(text, "# HELP {metric} {}", row.meaning).expect("a string takes text");
+            writeln!(text, "# TYPE {metric} {}", row.kind).expect("a string takes text");
+        }
+        lines.iter().for_each(|line| text += line);
+    }
+    text
+}
+
+fn of_partition(status: &Status, samples: &mut Vec<Sample>) {
+    for state in STATES.map(name) {
+        let value = u64::from(state == status.state);
+        samples.push(Sample::count("weir_state", value).with("state", state));
+    }
+    let run = status.run.as_ref();
+    samples.push(Sample::count("weir_run_number", run.and_then(|run| run.number).map_or(0, u64::from)));
+    samples.push(Sample::real("weir_run_seconds", run.map_or(0.0, |run| run.elapsed_s)));
+    samples.push(Sample::count("weir_troubles", run.map_or(0, |run| run.troubles.len() as u64)));
+    samples.push(Sample::count("weir_histogram_alarms", status.alarms as u64));
+    let dead_time = run.and_then(|run| run.rates.dead_time);
+    samples.extend(dead_time.map(|share| Sample::real("weir_dead_time_ratio", share)));
+}
+
+fn of_told(told: &Told, samples: &mut Vec<Sample>) {
+    if let Some(TrafficNow { connected, published, dropped }) = told.bus {
+        samples.push(Sample::count("weir_bus_connected", u64::from(connected)));
+        samples.push(Sample::count("weir_bus_published_total", published));
+        samples.push(Sample::count("weir_bus_dropped_total", dropped));
+    }
+    if let Some(ExportedNow { connected, signals }) = told.collector {
+        samples.push(Sample::count("weir_otlp_connected", u64::from(connected)));
+        for (signal, CountsNow { exported, dropped }) in signals {
+            let of = |metric, count| Sample::count(metric, count).with("signal", signal.to_owned());
+            samples.push(of("weir_otlp_exported_total", exported));
+            samples.push(of("weir_otlp_dropped_total", dropped));
+        }
+    }
+}
+
+fn of_application(role: &str, application: &ApplicationNow, samples: &mut Vec<Sample>) {
+    let mut push = |sample: Sample| samples.push(Sample { application: Some(application.name.clone()), ..sample });
+    application.in_hand.into_iter().for_each(|in_hand| push(Sample::count("weir_in_hand", in_hand)));
+    for (counter, count) in &application.counts {
+        push(Sample::count(&metric(role, counter), *count));
+    }
+    for wait in &application.waits {
+        let share = Sample::real("weir_waiting_ratio", wait.share);
+        push(share.with("for", wait.by.clone()).with("cause", wait.cause.to_owned()));
+    }
+}
+
+impl Sample {
+    fn count(metric: &str, count: u64) -> Self {
+        Self { metric: metric.to_owned(), application: None, labels: Vec::new(), value: Number::Count(count) }
+    }
+
+    fn real(metric: &str, value: f64) -> Self {
+        Self { value: Number::Real(value), ..Self::count(metric, 0) }
+    }
+
+    fn with(mut self, label: &'static str, value: String) -> Self {
+        self.labels.push((label, value));
+        self
+    }
+
+    fn line(&self, partition: &str) -> String {
+        let application = self.application.as_deref().map(|name| ("application", name));
+        let others = self.labels.iter().map(|(label, value)| (*label, value.as_str()));
+        let labels = [("partition", partition)].into_iter().chain(application).chain(others);
+        let labels: Vec<String> = labels.map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        format!("{}{{{}}} {}\n", self.metric, labels.join(","), self.value)
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(f),
+            Self::Real(value) => value.fmt(f),
+        }
+    }
 }
 
 /// The name of the metric of a counter.
@@ -66,46 +175,24 @@ fn is_gauge(nature: Nature) -> bool {
     matches!(nature, Nature::Held | Nature::Most)
 }
 
-/// Samples by metric: those of one stand together.
-#[derive(Default)]
-struct Families(BTreeMap<String, Vec<String>>);
-
-impl Families {
-    fn add(&mut self, metric: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        self.0.entry(metric.to_owned()).or_default().push(format!("{metric}{{{}}} {value}", labels.join(",")));
-    }
-
-    fn text(&self) -> String {
-        let rows = rows();
-        let mut text = String::new();
-        for (metric, samples) in &self.0 {
-            if let Some(row) = rows.get(metric.as_str()) {
-                writeln!(text, "# HELP {metric} {}", row.meaning).expect("a string takes text");
-                writeln!(text, "# TYPE {metric} {}", row.kind).expect("a string takes text");
-            }
-            samples.iter().for_each(|sample| text += &format!("{sample}\n"));
-        }
-        text
-    }
-}
-
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// What the document says of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MetricRow {
-    kind: &'static str,
-    meaning: &'static str,
+pub(crate) struct MetricRow {
+    /// `counter` or `gauge`.
+    pub(crate) kind: &'static str,
+    pub(crate) meaning: &'static str,
 }
 
 /// The rows of the document by the name of the metric.
-fn rows() -> BTreeMap<&'static str, MetricRow> {
+pub(crate) fn rows() -> BTreeMap<&'static str, MetricRow> {
     let cells = DOCUMENT.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("| `")?.split(" | ");
         let metric = cells.next()?.strip_suffix('`')?;
+        metric.strip_prefix("weir_")?;
         let (kind, meaning) = (cells.next()?, cells.next()?.trim_end_matches(" |"));
         Some((metric, MetricRow { kind, meaning }))
     });
@@ -122,6 +209,9 @@ const STATES: [State; 8] = [
     State::Draining,
     State::Fault,
 ];
+/// The names of the signals of a collector.
+pub(crate) const LOGS: &str = "logs";
+pub(crate) const METRICS: &str = "metrics";
 const DOCUMENT: &str = include_str!("../../../../docs/metrics.md");
 
 #[cfg(test)]
@@ -162,7 +252,10 @@ mod tests {
             alarms: 0,
             sentence: String::new(),
         };
-        super::text(&status, &dataflow, Some(TrafficNow { connected: true, published: 5, dropped: 1 }))
+        let bus = Some(TrafficNow { connected: true, published: 5, dropped: 1 });
+        let counts = CountsNow { exported: 9, dropped: 2 };
+        let collector = Some(ExportedNow { connected: true, signals: [(LOGS, counts), (METRICS, counts)] });
+        super::text("p", &samples(&status, &dataflow, &Told { bus, collector }))
     }
 
     #[test]
@@ -191,6 +284,7 @@ mod tests {
             "weir_state{partition=\"p\",state=\"absent\"} 0",
             "weir_bus_connected{partition=\"p\"} 1",
             "weir_bus_dropped_total{partition=\"p\"} 1",
+            "weir_otlp_dropped_total{partition=\"p\",signal=\"logs\"} 2",
             "weir_dead_time_ratio{partition=\"p\"} 0.25",
             "weir_waiting_ratio{partition=\"p\",application=\"dfm-1\",for=\"a \\\"b\\\"\",cause=\"no room\"} 0.5",
         ] {

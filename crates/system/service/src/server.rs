@@ -29,7 +29,7 @@ use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
 
 use crate::answer::Refused;
-use crate::bus::Bus;
+use crate::carriers::Carriers;
 use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
 use crate::identity::Identity;
@@ -60,14 +60,14 @@ pub enum ServeError {
 struct Service {
     desk: Desk,
     key: SessionKey,
-    bus: Option<Bus>,
+    carriers: Carriers,
     /// One at a time.
     simulates: Mutex<()>,
 }
 
 /// Serves a desk until the desk is left; port 0 takes a free one. With an identity all that is said there is encrypted, and it is served
-/// at a loopback address too. Commands of the same user find it at loopback, and `listening` is told the address. A `bus` gets what is
-/// observed.
+/// at a loopback address too. Commands of the same user find it at loopback, and `listening` is told the address. The `carriers`
+/// get what is observed.
 ///
 /// # Errors
 /// Nobody can listen there, commands cannot be told, or others could listen in.
@@ -76,7 +76,7 @@ pub fn serve(
     key: &SessionKey,
     address: SocketAddr,
     identity: Option<&Identity>,
-    bus: Option<Bus>,
+    carriers: Carriers,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
     if identity.is_none() && !address.ip().is_loopback() {
@@ -84,8 +84,8 @@ pub fn serve(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let served = runtime.block_on(async {
-        let telling = bus.clone().map(|bus| tokio::spawn(bus.tell(desk.clone())));
-        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), bus, simulates: Mutex::default() });
+        let telling = carriers.tell(desk);
+        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), carriers, simulates: Mutex::default() });
         let (listener, address) = listen(address).await?;
         let mut doors = JoinSet::new();
         let at_loopback = if let Some(identity) = identity {
@@ -104,13 +104,10 @@ pub fn serve(
             () = desk.is_left() => Ok(()),
             () = look_again(desk) => Ok(()),
         };
-        if let Some(telling) = telling {
-            // Who takes nothing does not learn how it ended.
-            let _ = tokio::time::timeout(FAREWELL, telling).await;
-        }
+        telling.farewell().await;
         served
     });
-    // The resolver may still wait for a name of the bus.
+    // The resolver may still wait for the name of a carrier.
     runtime.shutdown_background();
     served
 }
@@ -247,8 +244,9 @@ async fn dataflow(State(service): State<Arc<Service>>) -> Json<Dataflow> {
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
-    let traffic = service.bus.as_ref().map(Bus::traffic);
-    let text = metrics::text(&service.desk.status(), &service.desk.dataflow(), traffic);
+    let status = service.desk.status();
+    let samples = metrics::samples(&status, &service.desk.dataflow(), &service.carriers.told());
+    let text = metrics::text(&status.partition, &samples);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 
@@ -415,8 +413,6 @@ impl From<CatalogueError> for Refused {
 }
 
 const ANY_AT_LOOPBACK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
-/// The last words reach a bus within this time.
-const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const WORD_MAX: usize = 64;
 const RUNS_MAX: u32 = 10_000;

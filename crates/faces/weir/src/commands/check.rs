@@ -7,7 +7,7 @@ use configuration::{Application, Launcher, Partition, Places, Problem, RosInput}
 
 use crate::cli::CheckArgs;
 use partition::machine::{Findings, judge, number_taken};
-use service::Bus;
+use service::{Bus, Telemetry};
 use terminal::Exit;
 
 /// Judges a configuration, and whether this machine can run it: all that is wrong with it, or the applications that it asks for.
@@ -32,6 +32,7 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
     if !args.text_only {
         errors.extend(number_taken(&partition, &places));
         warnings.extend(no_bus(&partition, &places));
+        warnings.extend(no_collector(&partition, &places));
     }
     warnings.iter().try_for_each(|warning| writeln!(err, "warning: {warning}"))?;
     if !errors.is_empty() {
@@ -58,6 +59,12 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
 fn no_bus(partition: &Partition, places: &Places) -> Option<Problem> {
     let error = Bus::of(partition).err()?;
     Some(places.problem(&["control.bus"], format!("`weir serve` cannot tell it: {error}")))
+}
+
+/// Why `weir serve` cannot tell the collector.
+fn no_collector(partition: &Partition, places: &Places) -> Option<Problem> {
+    let error = Telemetry::of(partition).err()?;
+    Some(places.problem(&["control.otlp"], format!("`weir serve` cannot tell it: {error}")))
 }
 
 /// Which host has which applications.

@@ -12,6 +12,8 @@ mod boards;
 mod bus;
 mod calibrate;
 mod carriers;
+#[cfg(any(feature = "nats", feature = "otlp"))]
+mod certificates;
 mod children;
 mod clocks;
 mod cores;
@@ -36,6 +38,8 @@ mod links;
 mod lossy;
 mod open_files;
 mod openapi;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod overload;
 mod page;
 mod payload;

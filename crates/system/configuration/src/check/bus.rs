@@ -25,11 +25,15 @@ impl Checker<'_> {
 
 /// Whether this is a scheme, a host, and a port where one wants it.
 fn is_server(text: &str) -> bool {
-    let Some(place) = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)) else { return false };
+    SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)).is_some_and(is_place)
+}
+
+/// Whether this is a host, and a port where one wants it.
+pub(super) fn is_place(place: &str) -> bool {
     let (host, port) = match place.rsplit_once(':') {
         // An address of version 6 without a port has colons of its own.
         Some((host, port)) if !place.ends_with(']') => (host, port),
-        _ => (place, "4222"),
+        _ => (place, "1"),
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));

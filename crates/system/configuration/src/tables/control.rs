@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units::Interval;
+
 /// `[control]`: what run control keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
@@ -18,6 +20,14 @@ pub struct Control {
     pub bus: Option<String>,
     /// File with the login of run control at the bus, one line `USER:PASSWORD`, which its owner alone can read; relative to this file.
     pub bus_login: Option<String>,
+    /// OpenTelemetry collector that `weir serve` gives metrics and messages, by OTLP over HTTP, such as `http://collector:4318`;
+    /// `https://` encrypts. The program has to be built with it; losing the collector touches no run.
+    pub otlp: Option<String>,
+    /// File in PEM with the authorities that sign the certificate of the collector, relative to this file. Without it those that the
+    /// machine knows.
+    pub otlp_certificate: Option<String>,
+    /// How often the collector gets metrics; by default every 10 s. It gets messages at once.
+    pub otlp_interval: Option<Interval>,
 }
 
 impl Control {

@@ -372,6 +372,35 @@ fn names() {
 }
 
 #[test]
+fn the_collector() {
+    let all = |set: &[&str]| overridden(set).join("\n");
+    assert_eq!(
+        all(&["control.otlp=collector:4318"]),
+        "--set control.otlp: expected a collector such as \"http://collector:4318\", found \"collector:4318\""
+    );
+    assert_eq!(
+        all(&["control.otlp_interval=5 s"]),
+        "--set control.otlp_interval: needs control.otlp, the collector, which is absent"
+    );
+    assert_eq!(
+        all(&["control.otlp_certificate=ca.pem"]),
+        "--set control.otlp_certificate: needs control.otlp, the collector, which is absent"
+    );
+    assert_eq!(
+        all(&["control.otlp=http://c", "control.otlp_certificate=ca.pem"]),
+        "--set control.otlp_certificate: expected a collector behind https:// in control.otlp, found \"http://c\""
+    );
+    assert_eq!(
+        all(&["control.otlp=http://c", "control.otlp_interval=100 ms"]),
+        "--set control.otlp_interval: expected 1 s or more, found 100 ms"
+    );
+    assert_eq!(
+        all(&["control.otlp=https://c", "control.otlp_certificate="]),
+        "--set control.otlp_certificate: expected a file, found \"\""
+    );
+}
+
+#[test]
 fn tables_that_need_others() {
     assert_eq!(
         overridden(&["l2sv.count=1"]),

@@ -41,6 +41,9 @@ const EVERYTHING: &[&str] = &[
     "control.references=references.json",
     "control.bus=nats://127.0.0.1:4222",
     "control.bus_login=bus.login",
+    "control.otlp=https://127.0.0.1:4318",
+    "control.otlp_certificate=authorities.pem",
+    "control.otlp_interval=5 s",
     "sampling.samples=5",
 ];
 

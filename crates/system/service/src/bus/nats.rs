@@ -15,13 +15,13 @@ use super::observer::{News, Observer};
 use super::subjects::{EVENT, MESSAGE, METRICS, RECORD, SAMPLE, STATUS, Subjects};
 use super::traffic::Traffic;
 use crate::desk::Desk;
+use crate::hosts::this_machine;
 use crate::messages::Severity;
 use crate::samples::SampledEvent;
 
 /// Tells what a desk has to tell, until the desk is left.
 pub(super) async fn tell(bus: &Shared, desk: &Desk) {
-    let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let subjects = Subjects::of(desk.configuration(), &here);
+    let subjects = Subjects::of(desk.configuration(), &this_machine());
     let mut observer = Observer::of(desk);
     let mut absence = Absence { bus, desk, told: None };
     loop {

@@ -1,37 +1,31 @@
 //! What is called how on the bus: `weir.<partition>.<host>.<application>.<what>`.
 
-use std::collections::BTreeMap;
-
 use base::ids::Role;
 use configuration::Partition;
+
+use crate::hosts::Hosts;
 
 /// The subjects of a partition.
 #[derive(Clone, Debug)]
 pub(super) struct Subjects {
     partition: String,
-    /// The host of run control, and of every application that no host has.
-    here: String,
-    hosts: BTreeMap<String, String>,
+    hosts: Hosts,
 }
 
 impl Subjects {
     /// Those of a partition whose run control is on this machine, `here`.
     pub(super) fn of(partition: &Partition, here: &str) -> Self {
-        // A configuration that was checked has one.
-        let placed = partition.placement().unwrap_or_default();
-        let names = placed.iter().map(|place| partition.host[*place].name.clone());
-        let hosts = partition.applications().into_iter().map(|application| application.name).zip(names).collect();
-        Self { partition: partition.partition.name.clone(), here: token(here), hosts }
+        Self { partition: partition.partition.name.clone(), hosts: Hosts::of(partition, token(here)) }
     }
 
     /// Of something that run control says.
     pub(super) fn of_run_control(&self, what: &str) -> String {
-        format!("weir.{}.{}.{}.{what}", self.partition, self.here, Role::RunControl)
+        format!("weir.{}.{}.{}.{what}", self.partition, self.hosts.here(), Role::RunControl)
     }
 
     /// Of something that an application says.
     pub(super) fn of_application(&self, application: &str, what: &str) -> String {
-        let host = self.hosts.get(application).unwrap_or(&self.here);
+        let host = self.hosts.of_application(application);
         format!("weir.{}.{host}.{application}.{what}", self.partition)
     }
 

@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use testkit::TempDir;
 
 use super::client::Client;
+use crate::certificates::certificate;
 use crate::running::{Job, examples, send, within_deadline};
 
 /// A server that may come and go at one address. Dropping it ends it.
@@ -52,21 +53,9 @@ impl Server {
         certificate
     }
 
-    /// A certificate and its key, which openssl makes.
+    /// A certificate and its key.
     pub(super) fn certificate(&self, of: &str) -> [PathBuf; 2] {
-        let [certificate, key] = ["pem", "key"].map(|kind| self.directory.join(format!("{of}.{kind}")));
-        let name = format!("subjectAltName=IP:{}", self.address.split_once(':').unwrap().0);
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
-            .args(["-subj", &format!("/CN={of}"), "-addext", &name, "-addext", "basicConstraints=critical,CA:FALSE"])
-            .arg("-keyout")
-            .arg(&key)
-            .arg("-out")
-            .arg(&certificate)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        [certificate, key]
+        certificate(self.directory.path(), self.address.split_once(':').unwrap().0, of)
     }
 
     /// Starts it, and waits until it serves.
