@@ -135,7 +135,7 @@ fn contents(ended: &Ended) -> BTreeMap<String, String> {
 }
 
 /// With one `#` for each number.
-fn without_digits(text: &str) -> String {
+pub(crate) fn without_digits(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {
         match c {

@@ -23,6 +23,7 @@ mod disk;
 mod every_port;
 mod evidence;
 mod external;
+mod failures;
 mod faults;
 mod files;
 mod filter;
