@@ -108,10 +108,10 @@ fn what_a_collector_refuses_is_counted_and_what_it_wants_later_is_sent_again() {
         return;
     };
     let later = json!([[429, { "Retry-After": "1" }, {}], [503, {}, { "message": "too busy" }], [504, {}, {}]]);
-    collector.answers("logs", later);
+    collector.answers("logs", &later);
     let partly = json!({ "partialSuccess": { "rejectedDataPoints": "3", "errorMessage": "too old" } });
     let refused = json!([[400, {}, { "code": 3, "message": "no such field" }], [500, {}, {}], [200, {}, partly]]);
-    collector.answers("metrics", refused);
+    collector.answers("metrics", &refused);
     let served = Served::start(collector.told_by(quickstart()));
     until_said(&served, "it wants them later: HTTP 429", 1);
     until_said(&served, "it refuses them: HTTP 400, no such field", 1);
@@ -131,7 +131,7 @@ fn what_a_collector_refuses_is_counted_and_what_it_wants_later_is_sent_again() {
     assert_eq!(metric(&served, LOGS_DROPPED), 0);
     let of_a_look = 8 + 2;
     within_deadline("what was refused is counted", || metric(&served, METRICS_DROPPED) >= 2 * of_a_look + 3);
-    collector.answers("metrics", json!([[200, {}, { "partialSuccess": { "errorMessage": "use protobuf" } }]]));
+    collector.answers("metrics", &json!([[200, {}, { "partialSuccess": { "errorMessage": "use protobuf" } }]]));
     until_said(&served, "it takes them: use protobuf", 1);
     leave(served);
 }
@@ -185,6 +185,7 @@ fn differences(served: &Served, collector: &Collector) -> Vec<String> {
     let has = |line: &&str| {
         let (name, rest) = line.split_once('{').unwrap();
         let (labels, value) = rest.split_once("} ").unwrap();
+        let value: Value = serde_json::from_str(value).unwrap();
         let application = labels.rsplit_once("application=\"").unwrap().1.trim_end_matches('"');
         let bare = name.trim_start_matches("weir_").trim_end_matches("_total");
         let role = application.split_once('-').unwrap().0;
@@ -193,9 +194,7 @@ fn differences(served: &Served, collector: &Collector) -> Vec<String> {
             None => format!("weir.{bare}"),
         };
         points.iter().any(|point| {
-            point["resource"]["service.instance.id"] == application
-                && point["name"] == name
-                && point["value"].to_string() == value
+            point["resource"]["service.instance.id"] == application && point["name"] == name && point["value"] == value
         })
     };
     lines.into_iter().filter(|line| !has(line)).map(str::to_owned).collect()

@@ -83,7 +83,7 @@ impl Collector {
     }
 
     /// How it answers the next requests of a signal: status, headers, body.
-    pub(super) fn answers(&self, signal: &str, moods: Value) {
+    pub(super) fn answers(&self, signal: &str, moods: &Value) {
         let body = json!({ format!("/v1/{signal}"): moods }).to_string();
         assert_eq!(ask(&self.address, "POST", "/moods", &[], &body).unwrap().status, 200);
     }
