@@ -204,6 +204,8 @@ pub enum CtlVerb {
     },
     /// Show the newest event that an application has shown, or write it to a file
     Sample(SampleArgs),
+    /// Show what was said, the oldest first
+    Messages(MessagesArgs),
     /// Start the applications, or those again that were lost
     Boot,
     /// Begin a run, with limits of its own or those of the configuration
@@ -248,6 +250,29 @@ pub struct SampleArgs {
     /// List all samples that are kept, one a line
     #[arg(long, conflicts_with_all = ["number", "data"])]
     pub list: bool,
+}
+
+/// `weir ctl messages`.
+#[derive(Clone, Debug, Args)]
+pub struct MessagesArgs {
+    /// Only those that matter at least so much
+    #[arg(long, value_parser = ["notice", "warning", "error"])]
+    pub severity: Option<String>,
+    /// Only those of this application, or of a role, such as sfi-1 or sfi
+    #[arg(long, value_name = "NAME")]
+    pub application: Option<String>,
+    /// Only those of run N
+    #[arg(long, value_name = "N")]
+    pub run: Option<u32>,
+    /// Only those with these words, in whatever case
+    #[arg(long, value_name = "WORDS")]
+    pub words: Option<String>,
+    /// Go on with those that follow
+    #[arg(long)]
+    pub follow: bool,
+    /// As JSON, one a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `weir runs`.

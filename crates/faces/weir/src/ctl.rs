@@ -1,5 +1,6 @@
 //! `weir ctl`: orders to a partition that `weir serve` runs.
 
+mod messages;
 mod sample;
 
 use serde_json::{Map, Value, json};
@@ -25,6 +26,7 @@ fn told(args: &CtlArgs, found: &RunControl) -> Result<Exit, Unheard> {
         CtlVerb::Status { watch: true, json } => return Ok(watch(found.events()?, *json)),
         CtlVerb::Status { .. } => found.get("status")?,
         CtlVerb::Sample(wanted) => return sample::sample(found, wanted),
+        CtlVerb::Messages(wanted) => return messages::messages(found, wanted),
         verb => order(found, verb, args.take_over)?,
     };
     let value = match answer {

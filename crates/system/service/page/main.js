@@ -70,9 +70,10 @@ function onStatus(status) {
 }
 
 function onMessage(message) {
-  // One may come while all are fetched.
-  if (said.some(({ number }) => number === message.number)) return;
-  said.push(message);
+  // One may come while all are fetched, and what is said again keeps its number.
+  const place = said.findIndex(({ number }) => number === message.number);
+  if (place >= 0) said[place] = message;
+  else said.push(message);
   if (said.length > SAID_KEPT) said.shift();
   for (const view of views) view.onMessages?.(said);
 }

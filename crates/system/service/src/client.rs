@@ -57,6 +57,16 @@ impl RunControl {
         self.value(self.ask(path))
     }
 
+    /// What stands below `/api/`, with a query.
+    ///
+    /// # Errors
+    /// As [`RunControl::get`].
+    pub fn find_in(&self, path: &str, query: &[(&str, String)]) -> Result<Answer, Unheard> {
+        let query = query.iter().map(|(key, value)| (*key, value));
+        let request = self.agent.get(self.url(path)).query_pairs(query);
+        self.value(request.config().timeout_global(Some(ANSWER)).build().call())
+    }
+
     /// Does what needs the key, in the name of the operator.
     ///
     /// # Errors

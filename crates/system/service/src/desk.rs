@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::answer::Refused;
 use crate::dataflow::Dataflow;
-use crate::messages::{Message, Messages, Severity};
+use crate::messages::{Message, Messages, Saying, Severity, Sought, causes_of};
 use crate::operator::{Command, Operator};
 use crate::quality::{Histogram, NotKept, Own, Quality, References};
 use crate::rates::Recent;
@@ -139,7 +139,7 @@ impl Desk {
         };
         let kept = Kept {
             command: Command::default(),
-            messages: Messages::default(),
+            messages: Messages::of(partition.applications().into_iter().map(|application| application.name)),
             control: None,
             keeper,
             follow: None,
@@ -242,9 +242,9 @@ impl Desk {
         self.0.said.subscribe()
     }
 
-    /// The kept messages behind that number.
-    pub fn messages(&self, behind: u64) -> Vec<Message> {
-        self.kept().messages.behind(behind)
+    /// The kept messages that are sought, the oldest first.
+    pub fn messages(&self, sought: &Sought) -> Vec<Message> {
+        self.kept().messages.find(sought)
     }
 
     /// Number of the newest message; 0 if nothing was said.
@@ -460,8 +460,17 @@ impl Desk {
     }
 
     pub(crate) fn tell_all(&self, severity: Severity, text: String) {
+        self.tell_with(severity, text, Vec::new());
+    }
+
+    /// What was wanted did not come to be: what it was, and the error.
+    fn tell_error(&self, what: &str, error: &dyn core::error::Error) {
+        self.tell_with(Severity::Error, format!("{what}: {error}"), causes_of(error));
+    }
+
+    fn tell_with(&self, severity: Severity, text: String, causes: Vec<String>) {
         let run = self.0.status.borrow().run.as_ref().and_then(|run| run.number);
-        let message = self.kept().messages.say(now_ms(), run, severity, text);
+        let message = self.kept().messages.say(Saying { at_ms: now_ms(), run, severity, text, causes });
         // Nobody may listen.
         let _ = self.0.said.send(message);
     }
@@ -558,7 +567,7 @@ impl Worker {
             }
         }
         if let Err(error) = self.end() {
-            self.desk.tell_all(Severity::Error, format!("the applications did not end well: {error}"));
+            self.desk.tell_error("the applications did not end well", &error);
         }
         self.desk.0.left.send_replace(true);
     }
@@ -578,7 +587,7 @@ impl Worker {
         }
         match &booted {
             Ok(()) => self.desk.say("the applications run".to_owned()),
-            Err(error) => self.desk.tell_all(Severity::Error, format!("the applications cannot be started: {error}")),
+            Err(error) => self.desk.tell_error("the applications cannot be started", &error),
         }
         self.desk.refresh();
         Ok(booted?)
@@ -616,7 +625,7 @@ impl Worker {
         match begun {
             Err(error) => {
                 let reason = Some(error.to_string());
-                self.desk.tell_all(Severity::Error, format!("no run has begun: {error}"));
+                self.desk.tell_error("no run has begun", &error);
                 let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
                 {
                     let mut kept = self.desk.kept();
@@ -650,7 +659,7 @@ impl Worker {
         self.desk.kept().run = None;
         let kept = self.desk.kept().keeper.end(outcome.as_ref().ok(), now());
         if let Err(error) = kept {
-            self.desk.tell_all(Severity::Error, format!("the run is not in the catalogue: {error}"));
+            self.desk.tell_error("the run is not in the catalogue", &error);
         }
         let last = match outcome {
             Ok(outcome) => {
@@ -786,7 +795,7 @@ fn said_between_runs(desk: &Desk) -> SyncSender<String> {
     let teller = desk.clone();
     let telling = move || heard.iter().for_each(|text| teller.tell_all(Severity::Warning, text));
     if let Err(error) = thread::Builder::new().name("between runs".into()).spawn(telling) {
-        desk.tell_all(Severity::Error, format!("what is said between two runs is not told: {error}"));
+        desk.tell_error("what is said between two runs is not told", &error);
     }
     said
 }

@@ -37,7 +37,7 @@ pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
 pub use desk::{Desk, Leaving, Order};
 pub use identity::{Identity, IdentityError};
 pub use key::SessionKey;
-pub use messages::{Message, Severity};
+pub use messages::{Message, Severity, Sought};
 pub use otlp::{Telemetry, TelemetryError};
 pub use quality::{BadHistogram, BadReferences, Comparison, Histogram, References, Test};
 pub use rates::Rates;

@@ -1,26 +1,35 @@
 //! What is said in runs, and who has commanded what: the newest lines.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::error::Error;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A line for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
     /// Its place among all that were said, from 1.
     pub number: u64,
-    /// When, in milliseconds since 1970.
+    /// When it was said first, in milliseconds since 1970.
     pub at_ms: u64,
     /// The run in which it was said, if one went on.
     pub run: Option<u32>,
+    /// The application that says it, or that it is about, if it is one.
+    pub application: Option<String>,
     /// How much it matters.
     pub severity: Severity,
     /// The words.
     pub text: String,
+    /// What led to it, the nearest cause first.
+    pub causes: Vec<String>,
+    /// How often it was said again, within a minute each time. It keeps its number.
+    pub repeats: u64,
+    /// When it was said last.
+    pub last_ms: u64,
 }
 
 /// How much a message matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// All is as it should be.
@@ -31,23 +40,76 @@ pub enum Severity {
     Error,
 }
 
+/// Which messages somebody wants; all, unless it says more.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Sought {
+    /// Those behind this number.
+    pub behind: u64,
+    /// Those that matter at least so much.
+    pub severity: Option<Severity>,
+    /// Those of this application, or of a role, such as `sfi-1` or `sfi`.
+    pub application: Option<String>,
+    /// Those of this run.
+    pub run: Option<u32>,
+    /// Those with these words, in whatever case.
+    pub words: Option<String>,
+}
+
+/// What is to be said.
+#[derive(Debug)]
+pub(crate) struct Saying {
+    pub(crate) at_ms: u64,
+    pub(crate) run: Option<u32>,
+    pub(crate) severity: Severity,
+    pub(crate) text: String,
+    pub(crate) causes: Vec<String>,
+}
+
 /// The newest messages.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
+    /// Names of the applications.
+    applications: BTreeSet<String>,
     kept: VecDeque<Message>,
     said: u64,
 }
 
 impl Messages {
-    /// Keeps one, and returns it.
-    pub(crate) fn say(&mut self, at_ms: u64, run: Option<u32>, severity: Severity, text: String) -> Message {
+    /// None yet, of a partition with these applications.
+    pub(crate) fn of(applications: impl IntoIterator<Item = String>) -> Self {
+        Self { applications: applications.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Keeps one, and returns it. What was said a short while ago is not kept again, but counted.
+    pub(crate) fn say(&mut self, saying: Saying) -> Message {
+        let Saying { at_ms, run, severity, text, causes } = saying;
+        let is_same = |message: &&mut Message| {
+            message.text == text
+                && (message.run, message.severity) == (run, severity)
+                && message.causes == causes
+                && at_ms.saturating_sub(message.last_ms) <= REPEATED_WITHIN_MS
+        };
+        if let Some(message) = self.kept.iter_mut().rev().take(LOOKED_AT).find(is_same) {
+            message.repeats += 1;
+            message.last_ms = at_ms;
+            return message.clone();
+        }
         self.said += 1;
-        let message = Message { number: self.said, at_ms, run, severity, text };
+        let application = self.subject(&text);
+        let (number, repeats, last_ms) = (self.said, 0, at_ms);
+        let message = Message { number, at_ms, run, application, severity, text, causes, repeats, last_ms };
         if self.kept.len() == MESSAGES_KEPT {
             self.kept.pop_front();
         }
         self.kept.push_back(message.clone());
         message
+    }
+
+    /// A line begins with the name of the application that says it, or that it is about.
+    fn subject(&self, text: &str) -> Option<String> {
+        let first = text.split([' ', ':', ',']).next()?;
+        self.applications.get(first).cloned()
     }
 
     /// Number of the newest one; 0 if nothing was said.
@@ -56,24 +118,94 @@ impl Messages {
         self.said
     }
 
-    /// Those behind that number, the oldest first.
-    pub(crate) fn behind(&self, number: u64) -> Vec<Message> {
-        self.kept.iter().filter(|message| message.number > number).cloned().collect()
+    /// Those that are sought, the oldest first.
+    pub(crate) fn find(&self, sought: &Sought) -> Vec<Message> {
+        self.kept.iter().filter(|message| sought.is(message)).cloned().collect()
     }
 }
 
+impl Sought {
+    /// All behind this number.
+    pub fn behind(behind: u64) -> Self {
+        Self { behind, ..Self::default() }
+    }
+
+    fn is(&self, message: &Message) -> bool {
+        let Self { behind, severity, application, run, words } = self;
+        let of = |name: &String| {
+            let said = message.application.as_deref().and_then(|said| said.strip_prefix(name.as_str()));
+            said.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        message.number > *behind
+            && severity.is_none_or(|least| message.severity >= least)
+            && run.is_none_or(|run| message.run == Some(run))
+            && application.as_ref().is_none_or(of)
+            && words.as_ref().is_none_or(|words| message.text.to_lowercase().contains(&words.to_lowercase()))
+    }
+}
+
+/// What led to an error, the nearest cause first.
+pub(crate) fn causes_of(error: &dyn Error) -> Vec<String> {
+    std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string).collect()
+}
+
 const MESSAGES_KEPT: usize = 1000;
+/// Of these a new message may be a repetition.
+const LOOKED_AT: usize = 16;
+const REPEATED_WITHIN_MS: u64 = 60_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn notice(at_ms: u64, text: &str) -> Saying {
+        Saying { at_ms, run: None, severity: Severity::Notice, text: text.to_owned(), causes: Vec::new() }
+    }
+
     #[test]
     fn the_newest_are_kept_and_numbered() {
         let mut messages = Messages::default();
-        (0..1500).for_each(|index| drop(messages.say(index, None, Severity::Notice, index.to_string())));
-        let kept = messages.behind(0);
+        (0..1500).for_each(|index| drop(messages.say(notice(index, &index.to_string()))));
+        let kept = messages.find(&Sought::default());
         assert_eq!((kept.len(), kept[0].number, kept[0].text.as_str()), (1000, 501, "500"));
-        assert_eq!(messages.behind(1499).len(), 1);
+        assert_eq!(messages.find(&Sought::behind(1499)).len(), 1);
+    }
+
+    #[test]
+    fn what_is_said_again_within_a_minute_is_counted() {
+        let mut messages = Messages::default();
+        for at_ms in [0, 10, 60_010, 120_011] {
+            messages.say(notice(at_ms, "full"));
+            messages.say(Saying { run: Some(1), ..notice(at_ms, "full") });
+        }
+        let told: Vec<_> =
+            messages.find(&Sought::default()).into_iter().map(|m| (m.number, m.run, m.repeats, m.last_ms)).collect();
+        let expected = [(1, None, 2, 60_010), (2, Some(1), 2, 60_010), (3, None, 0, 120_011), (4, Some(1), 0, 120_011)];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn messages_are_sought_by_all_that_they_say() {
+        let mut messages = Messages::of(["sfi-1", "sfi-12", "dfm"].map(str::to_owned));
+        messages.say(notice(0, "sfi-12: no room"));
+        messages.say(Saying { run: Some(7), severity: Severity::Error, ..notice(1, "sfi-1 died: killed by SIGKILL") });
+        messages.say(Saying { severity: Severity::Warning, ..notice(2, "dfm: No room") });
+        messages.say(notice(3, "nobody commands"));
+        let numbers = |sought: Sought| -> Vec<u64> { messages.find(&sought).iter().map(|m| m.number).collect() };
+        let of = |name: &str| Sought { application: Some(name.to_owned()), ..Sought::default() };
+        assert_eq!(numbers(of("sfi-1")), [2]);
+        assert_eq!(numbers(of("sfi")), [1, 2]);
+        assert!(numbers(of("nobody")).is_empty());
+        assert_eq!(numbers(Sought { severity: Some(Severity::Warning), ..Sought::default() }), [2, 3]);
+        assert_eq!(numbers(Sought { run: Some(7), ..Sought::default() }), [2]);
+        assert_eq!(numbers(Sought { words: Some("no ROOM".to_owned()), ..Sought::behind(1) }), [3]);
+    }
+
+    #[test]
+    fn the_causes_of_an_error_are_told_the_nearest_first() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] std::io::Error);
+        assert_eq!(causes_of(&Outer(std::io::Error::other("inner"))), ["inner"]);
     }
 }

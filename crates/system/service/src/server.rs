@@ -34,7 +34,7 @@ use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
 use crate::identity::Identity;
 use crate::key::SessionKey;
-use crate::messages::Message;
+use crate::messages::{Message, Sought};
 use crate::metrics;
 use crate::operator::Operator;
 use crate::pages;
@@ -230,8 +230,8 @@ struct Behind {
     behind: u64,
 }
 
-async fn messages(State(service): State<Arc<Service>>, Query(query): Query<Behind>) -> Json<Vec<Message>> {
-    Json(service.desk.messages(query.behind))
+async fn messages(State(service): State<Arc<Service>>, Query(sought): Query<Sought>) -> Json<Vec<Message>> {
+    Json(service.desk.messages(&sought))
 }
 
 async fn configuration(State(service): State<Arc<Service>>) -> Json<Value> {

@@ -135,6 +135,7 @@ pub(super) struct Message {
     pub(super) at_ms: u64,
     pub(super) severity: String,
     pub(super) text: String,
+    pub(super) repeats: u64,
 }
 
 impl Model {
@@ -162,7 +163,12 @@ impl Model {
     }
 
     fn say(&mut self, message: Message) {
-        if self.messages.back().is_some_and(|last| last.number >= message.number) {
+        if let Some(said) = self.messages.iter_mut().rev().find(|said| said.number == message.number) {
+            // It was said again.
+            *said = message;
+            return;
+        }
+        if self.messages.back().is_some_and(|last| last.number > message.number) {
             return;
         }
         if self.messages.len() == MESSAGES_KEPT {
@@ -305,5 +311,7 @@ mod tests {
             model.take(News::Message(Message { number, ..Message::default() }));
         }
         assert_eq!(model.messages.iter().map(|message| message.number).collect::<Vec<_>>(), [1, 2, 3]);
+        model.take(News::Message(Message { number: 2, repeats: 4, ..Message::default() }));
+        assert_eq!(model.messages.iter().map(|message| message.repeats).collect::<Vec<_>>(), [0, 4, 0]);
     }
 }

@@ -149,9 +149,11 @@ impl View {
                 "warning" => self.warn(),
                 _ => Style::new(),
             };
+            let again = if message.repeats == 0 { String::new() } else { format!(" ({} times)", message.repeats + 1) };
             Line::from(vec![
                 Span::styled(format!("{} ", of_day(message.at_ms)), self.soft()),
                 Span::styled(message.text.clone(), style),
+                Span::styled(again, self.soft()),
             ])
         });
         frame.render_widget(Paragraph::new(Text::from_iter(text)).block(block), area);

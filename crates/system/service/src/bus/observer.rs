@@ -10,7 +10,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::traffic::Traffic;
 use crate::desk::Desk;
-use crate::messages::Message;
+use crate::messages::{Message, Sought};
 use crate::samples::SampledEvent;
 use crate::status::Status;
 
@@ -103,7 +103,7 @@ impl Observer {
 
     /// The kept messages that were not told yet, and how many were given up in between. Those given up count once.
     pub(super) fn messages(&mut self) -> (Vec<Message>, u64) {
-        let messages = self.desk.messages(self.told);
+        let messages = self.desk.messages(&Sought::behind(self.told));
         let given_up = messages.first().map_or(0, |first| first.number - self.told - 1);
         self.told += given_up;
         (messages, given_up)

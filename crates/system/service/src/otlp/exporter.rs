@@ -16,7 +16,7 @@ use super::snapshot::{Snapshot, Starts, resource};
 use crate::bus::Bus;
 use crate::desk::Desk;
 use crate::hosts::{Hosts, this_machine};
-use crate::messages::{Message, Severity};
+use crate::messages::{Message, Severity, Sought};
 use crate::metrics::{Told, samples};
 
 /// Tells a collector what a desk has to tell.
@@ -131,7 +131,7 @@ impl<'a> Exporter<'a> {
     }
 
     async fn send_logs(&mut self) {
-        let mut messages = self.desk.messages(self.told);
+        let mut messages = self.desk.messages(&Sought::behind(self.told));
         let Some(first) = messages.first() else { return };
         // The desk keeps the newest ones alone.
         let given_up = first.number - self.told - 1;
@@ -237,13 +237,19 @@ fn record(message: &Message, observed_time_unix_nano: Decimal) -> LogRecord<'_> 
         Severity::Error => (17, "error"),
     };
     let run = message.run.map(|run| KeyValue::number("weir.run.number", run.into()));
+    let application = message.application.as_ref().map(|name| KeyValue::text("weir.application", name));
+    let cause = message.causes.first().map(|cause| KeyValue::text("weir.cause", cause));
+    let own = [
+        KeyValue::number("weir.message.number", message.number),
+        KeyValue::number("weir.message.repeats", message.repeats),
+    ];
     LogRecord {
         time_unix_nano: Decimal(message.at_ms.saturating_mul(1_000_000)),
         observed_time_unix_nano,
         severity_number,
         severity_text,
         body: AnyValue::StringValue(&message.text),
-        attributes: run.into_iter().chain([KeyValue::number("weir.message.number", message.number)]).collect(),
+        attributes: run.into_iter().chain(application).chain(cause).chain(own).collect(),
     }
 }
 
