@@ -85,6 +85,32 @@ pub struct Illegal {
 }
 
 impl State {
+    /// All states.
+    pub const ALL: [Self; 8] = [
+        Self::Absent,
+        Self::Booted,
+        Self::Configured,
+        Self::Connected,
+        Self::Running,
+        Self::Paused,
+        Self::Draining,
+        Self::Fault,
+    ];
+
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Booted => "booted",
+            Self::Configured => "configured",
+            Self::Connected => "connected",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Draining => "draining",
+            Self::Fault => "fault",
+        }
+    }
+
     /// The next state.
     ///
     /// # Errors

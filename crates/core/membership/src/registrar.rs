@@ -4,6 +4,8 @@
 //! its process has ended, the next life is started where that is wanted, or all are told that it will not return. Between two runs
 //! all join again, in their first lives.
 
+mod held;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -20,6 +22,7 @@ use crate::NO_RUN;
 use crate::challenge::Member;
 use crate::passage::{Driver, LinkId, Medium, Strand, Way};
 use crate::restarts::Restarts;
+use held::Held;
 
 /// What the registrar of a partition has to know.
 #[derive(Clone, Debug)]
@@ -170,6 +173,8 @@ struct Entry {
     process: Process,
     /// It has ended, and is started again then.
     starts_at: Option<Time>,
+    /// Somebody at its host has ended it, and it stays away until it is wanted.
+    held: Option<Held>,
     /// It was started again, and has to be ready by then.
     ready_by: Option<Time>,
     /// It can take no part any more, and is about to end.
@@ -343,6 +348,7 @@ impl Registrar {
             due.into_iter().for_each(|place| self.start_again(driver, place));
         }
         if self.stage == Stage::Running {
+            self.part_from_held(driver);
             self.settle_complaints(driver);
         }
     }
@@ -351,7 +357,8 @@ impl Registrar {
     pub fn next_deadline(&self) -> Option<Time> {
         let hopeless = self.entries.iter().filter_map(Entry::hopeless_at);
         let again = self.entries.iter().filter_map(Entry::starts_again_at).filter(|_| self.starts_again());
-        let due = self.complaints.iter().map(Complaint::due).filter(|_| self.stage == Stage::Running);
+        let parts = self.entries.iter().filter_map(Entry::parts_at);
+        let due = self.complaints.iter().map(Complaint::due).chain(parts).filter(|_| self.stage == Stage::Running);
         hopeless.chain(again).chain(due).min()
     }
 
@@ -577,6 +584,12 @@ impl Registrar {
         if let Some(why) = why {
             return self.lose_for_good(driver, place, &(how + &why));
         }
+        if entry.held.is_some() {
+            driver.announce(&format!("{} was {how}; the run goes on without it until it is started there", entry.name));
+            self.returned.push(Restart { node, how, died: now, back: None });
+            (entry.starts_at, entry.ready_by) = (None, None);
+            return;
+        }
         match self.restarts.after_death(now, node) {
             Ok(pause) => {
                 driver.announce(&format!("{} died: {how}; it is started again", entry.name));
@@ -595,6 +608,7 @@ impl Registrar {
         entry.starts_at = None;
         let restart = match entry.after_death {
             AfterDeath::EndsRun => Err(String::new()),
+            _ if entry.held.is_some() => Err(String::new()),
             AfterDeath::Returns | AfterDeath::ReturnsBetweenRuns => {
                 self.restarts.after_death(driver.now(), node).map_err(|error| format!("; {error}"))
             }
@@ -636,7 +650,7 @@ impl Registrar {
     fn start_again(&mut self, driver: &mut dyn RegistrarDriver, place: usize) {
         let (node, Incarnation(life)) = self.entries[place].member();
         let is_in_run = self.run.is_some();
-        if is_in_run {
+        if is_in_run && self.entries[place].held != Some(Held::Away) {
             self.close(driver, place);
             driver.tell(node, PeerState::Down);
         }
@@ -665,6 +679,7 @@ impl Registrar {
         let entry = &mut self.entries[place];
         driver.start((entry.node, life))?;
         (entry.life, entry.process, entry.starts_at, entry.is_gone) = (life, Process::Lives, None, false);
+        entry.held = None;
         driver.set_life(entry.member());
         Ok(())
     }
@@ -691,7 +706,8 @@ impl Registrar {
     /// Whether somebody has died, which explains the complaint.
     fn is_explained(&self, complaint: &Complaint) -> bool {
         let has_died = |(node, life)| self.has_ended(node) || self.life(node) > life;
-        let any_ended_for_good = self.entries.iter().any(|entry| entry.has_ended() && entry.starts_at.is_none());
+        let any_ended_for_good =
+            self.entries.iter().any(|entry| entry.has_ended() && entry.starts_at.is_none() && entry.held.is_none());
         any_ended_for_good || has_died((complaint.from, complaint.life)) || complaint.lost.is_some_and(has_died)
     }
 
@@ -745,6 +761,7 @@ impl Entry {
             lost: None,
             process: Process::NotStarted,
             starts_at: None,
+            held: None,
             ready_by: None,
             is_killed: false,
             is_gone: false,

@@ -76,6 +76,63 @@ fn an_application_that_may_not_return_ends_the_run_and_others_are_told() {
     );
 }
 
+/// Its peers go on without it, until it is wanted back.
+#[test]
+fn who_is_stopped_at_its_host_returns_when_it_is_wanted_there() {
+    let (mut registrar, mut did) = registrar();
+    join_all(&mut registrar, &mut did);
+    registrar.begin();
+    assert!(registrar.on_wanted(&mut did, SFI).is_err(), "it is there");
+    did.take();
+    registrar.on_stopped(&mut did, SFI, "stopped by the local agent");
+    registrar.on_deadline(&mut did);
+    assert!(did.take().is_empty(), "what it has sent is taken first");
+    registrar.on_lost(&mut did, LinkId(2));
+    did.now = SECOND;
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["tells of 2: Down"]);
+    did.now = SECOND + Duration::from_secs(100);
+    registrar.on_deadline(&mut did);
+    assert!(did.take().is_empty() && registrar.next_deadline().is_none());
+    registrar.on_wanted(&mut did, SFI).unwrap();
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["starts 2 in life 1"]);
+    assert!(registrar.on_wanted(&mut did, SFI).is_err());
+    assert_eq!(registrar.returned().len(), 1);
+}
+
+#[test]
+fn who_stays_away_when_the_run_ends_is_lost_and_may_return_behind_it() {
+    let (mut registrar, mut did) = registrar();
+    join_all(&mut registrar, &mut did);
+    registrar.begin();
+    registrar.on_lost(&mut did, LinkId(2));
+    registrar.on_stopped(&mut did, SFI, "stopped by the local agent");
+    registrar.on_deadline(&mut did);
+    did.take();
+    (0..2).for_each(|_| registrar.give_up_held(&mut did));
+    let lost = "loses 2 for good: stopped by the local agent, and not started again";
+    assert_eq!(did.take(), ["says Gone over 1", "tells of 2: Gone", lost]);
+    assert!(registrar.on_wanted(&mut did, SFI).is_err());
+    registrar.disconnect(&mut did);
+    registrar.wait(&mut did);
+    did.take();
+    registrar.on_wanted(&mut did, SFI).unwrap();
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["starts 2 in life 0"]);
+}
+
+#[test]
+fn a_run_ends_with_one_that_is_stopped_and_may_not_return() {
+    let (mut registrar, mut did) = registrar();
+    join_all(&mut registrar, &mut did);
+    registrar.begin();
+    did.take();
+    registrar.on_stopped(&mut did, ROS, "stopped by the local agent");
+    assert!(did.take().last().unwrap().starts_with("loses 1 for good: stopped by the local agent; a run cannot go on"));
+    assert!(registrar.on_wanted(&mut did, ROS).is_err());
+}
+
 /// It was away when another was lost for good, and waited for that one in vain.
 #[test]
 fn a_new_life_is_told_who_is_gone_and_waits_for_nobody_else() {

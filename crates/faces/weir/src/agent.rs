@@ -8,7 +8,7 @@ use crate::cli::AgentArgs;
 /// Serves until run control is gone, or needs it no more.
 pub(crate) fn main(args: AgentArgs) -> Exit {
     let AgentArgs { host, join, at, directory } = args;
-    match (Agent { join, at, directory }).run() {
+    match (Agent { host: host.clone(), join, at, directory }).run() {
         Ok(()) => Exit::Well,
         Err(error) => {
             complain(&format!("weir agent {host}: {error}"));

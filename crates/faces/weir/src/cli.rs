@@ -84,6 +84,9 @@ pub enum Command {
     /// Stay on a host of a farm, and start its agent for partitions that know the key of the farm
     #[command(after_help = HOST_EXAMPLES)]
     Host(HostArgs),
+    /// Look after the applications of the host that you are logged in to: what they do, stop them, start them
+    #[command(after_help = LDAQ_EXAMPLES)]
+    Ldaq(LdaqArgs),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
@@ -475,6 +478,34 @@ pub struct AgentArgs {
     pub directory: Option<PathBuf>,
 }
 
+/// `weir ldaq`.
+#[derive(Clone, Debug, Args)]
+pub struct LdaqArgs {
+    /// The agent, if several of yours run on this machine: the name of its host, or HOST.PROCESS
+    #[arg(long, value_name = "NAME", global = true)]
+    pub agent: Option<String>,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: LdaqVerb,
+}
+
+/// What somebody at a host wants.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LdaqVerb {
+    /// Say what this host does, and how each of its applications is
+    Status,
+    /// Stop applications at once, or all of this host; run control is told who did it
+    Stop {
+        /// Such as ros-1
+        names: Vec<String>,
+    },
+    /// Have those back that were stopped here
+    Start {
+        /// Such as ros-1
+        names: Vec<String>,
+    },
+}
+
 /// `weir host`.
 #[derive(Clone, Debug, Args)]
 pub struct HostArgs {
@@ -625,6 +656,17 @@ Whoever knows the key may run any program as the user of the service, as a confi
 
 /// Where the key of a farm is unless somebody says so.
 const FARM_KEY: &str = "/etc/weir/farm.key";
+
+const LDAQ_EXAMPLES: &str = "\
+Examples:
+  weir ldaq status
+  weir ldaq stop ros-1 ros-2
+  weir ldaq start
+  weir ldaq --agent daq-2 stop       one of several agents
+
+For partitions on several hosts, on each of these, as the user of the agent. What is stopped is lost for the run as
+processes.on_loss says. With \"restart\" the run goes on without it, until you start it here.
+Exit status: 0 done; 1 refused, with the reason; 2 no agent is there.";
 
 const CTL_EXAMPLES: &str = "\
 Examples:

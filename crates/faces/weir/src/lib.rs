@@ -9,6 +9,7 @@ pub mod commands;
 mod ctl;
 pub mod feed;
 mod host;
+mod ldaq;
 mod node;
 mod open_files;
 pub mod progress;
@@ -55,6 +56,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Runs(args) => on_standard_streams(|out, err| commands::runs(&args, out, err)),
         Command::Node(args) => node::main(&args),
         Command::Agent(args) => agent::main(args),
+        Command::Ldaq(args) => ldaq::ldaq(&args),
         Command::Host(args) => host::serve(&args),
         Command::Call(args) => host::call_for_agent(&args),
         Command::Pt => commands::pt(),

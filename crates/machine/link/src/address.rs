@@ -92,7 +92,10 @@ pub fn runtime_folder(partition: &str) -> PathBuf {
 }
 
 /// Makes the folder of a socket where there is none. One in the temporary folder of all users must be ours alone.
-pub(crate) fn make_folder(socket: &Path) -> Result<(), LinkError> {
+///
+/// # Errors
+/// It cannot be made, or is not ours alone.
+pub fn make_folder(socket: &Path) -> Result<(), LinkError> {
     let Some(folder) = socket.parent() else { return Ok(()) };
     if !folder.starts_with(root()) {
         return Ok(());
@@ -112,7 +115,7 @@ pub(crate) fn make_folder(socket: &Path) -> Result<(), LinkError> {
 }
 
 /// Removes the folder of a socket that is gone, if it is one of those that we make and holds nothing else.
-pub(crate) fn remove_folder(socket: &Path) {
+pub fn remove_folder(socket: &Path) {
     let root = root();
     for folder in socket.ancestors().skip(1).take_while(|folder| folder.starts_with(&root)) {
         // One that holds something stays.

@@ -25,7 +25,7 @@ mod sender;
 pub mod slink;
 mod socket;
 
-pub use address::{Address, runtime_folder};
+pub use address::{Address, make_folder, remove_folder, runtime_folder};
 pub use error::{LinkError, Violation};
 pub use frame::{BadFrame, ByteOrder, Counter, Extent, Field, FrameFormat, Ticks};
 pub use intake::{Arrival, Intake, IntakeCounters, IntakeParameters, LinkOrder};

@@ -8,12 +8,13 @@ use std::process::Child;
 use std::time::Duration;
 
 use membership::agents::words::{Errand, Word};
-use membership::agents::{CONTROL, HouseholdDriver};
+use membership::agents::{CONTROL, HouseholdDriver, NotDone};
 use metering::cpu::cpu_seconds_of;
 use transport::clock;
 use transport::error::OsError;
 use transport::random::random;
 
+use crate::desk::{Asked, Desk, Local, Status};
 use crate::introduction::OfAgent;
 use crate::peer::{Gone, Peer};
 use crate::process::{Line, describe, kill_group, start};
@@ -22,6 +23,8 @@ use crate::serving::{Home, Serving};
 /// The agent of a host, as run control has launched it.
 #[derive(Clone, Debug)]
 pub struct Agent {
+    /// The name of its host.
+    pub host: String,
     /// Where run control listens for agents.
     pub join: SocketAddr,
     /// The address of its host in the network that carries data.
@@ -71,10 +74,18 @@ impl Agent {
         let lease = introduction.lease;
         let home = Processes { introduction, program, at: self.at, children: BTreeMap::new(), words: Vec::new() };
         let mut serving = Serving::new(clock::now(), peer, lease, home);
+        let mut desk = Desk::open(&self.host);
+        if let Err(cause) = &desk {
+            eprintln!("weir agent {}: `weir ldaq` does not reach it: {cause}", self.host);
+        }
         let mut gone = None;
         while !serving.is_over() {
             serving.wait();
-            gone = serving.pass(clock::now()).or(gone);
+            let now = clock::now();
+            gone = serving.pass(now).or(gone);
+            if let Ok(desk) = &mut desk {
+                desk.serve(now, |asked| self.answer(&mut serving, asked));
+            }
         }
         match gone {
             Some(gone) if !serving.has_met() => Err(self.not_met(&gone)),
@@ -82,9 +93,31 @@ impl Agent {
         }
     }
 
+    /// Does what somebody at this host wants.
+    fn answer(&self, serving: &mut Serving<Processes>, asked: &Asked) -> Result<Status, NotDone> {
+        let (household, home) = serving.household();
+        match asked {
+            Asked::Status => {}
+            Asked::Stop(names) => _ = household.stop(home, &as_strs(names))?,
+            Asked::Start(names) => _ = household.start(home, &as_strs(names))?,
+        }
+        let applications = household.residents().map(|resident| {
+            let child = resident.number.and_then(|number| home.children.get(&number));
+            let process = child.map(Child::id);
+            let cpu = process.and_then(cpu_seconds_of).map_or(Duration::ZERO, Duration::from_secs_f64);
+            Local { name: resident.name, process, cpu, is_refused: resident.is_refused, words: resident.words }
+        });
+        let applications = applications.collect();
+        Ok(Status { host: self.host.clone(), state: household.state(), applications })
+    }
+
     fn not_met(&self, gone: &Gone) -> AgentError {
         AgentError::NotMet { join: self.join, cause: gone.to_string() }
     }
+}
+
+fn as_strs(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
 }
 
 /// The applications of this host. Dropping it ends them.

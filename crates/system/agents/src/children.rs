@@ -7,11 +7,12 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use base::ids::NodeId;
+use control::states::State;
 use metering::cpu::cpu_seconds_of;
 use transport::clock;
 
 use crate::farm::{Farm, Start};
-use crate::hub::Hub;
+use crate::hub::{Fate, Hub};
 use crate::introduction::Introduction;
 use crate::process::{Line, describe, kill_group, start};
 
@@ -24,7 +25,7 @@ pub struct Children {
     /// None before the first of them starts on another host.
     hub: Option<Hub>,
     /// Deaths that were seen while others were waited for.
-    seen: Vec<(NodeId, String)>,
+    seen: Vec<(NodeId, Fate)>,
 }
 
 /// One of them.
@@ -85,15 +86,15 @@ impl Children {
         self.entries.iter()
     }
 
-    /// Those that have ended since the last call, with how.
-    pub fn reap(&mut self) -> Vec<(NodeId, String)> {
+    /// What has become of them since the last call.
+    pub fn reap(&mut self) -> Vec<(NodeId, Fate)> {
         let mut all = core::mem::take(&mut self.seen);
         for child in &mut self.entries {
             if let Place::Here { process, ended: ended @ None } = &mut child.place
                 && let Ok(Some(status)) = process.try_wait()
             {
                 *ended = Some(status);
-                all.push((child.node, describe(status)));
+                all.push((child.node, Fate::Ended(describe(status))));
             }
         }
         all.extend(self.reap_elsewhere(Duration::ZERO));
@@ -125,8 +126,11 @@ impl Children {
         let is_awaited = |child: &Child| nodes.contains(&child.node) && !child.has_ended();
         let deadline = clock::now() + PATIENCE;
         while self.entries.iter().any(is_awaited) && clock::now() < deadline {
-            for (node, how) in self.reap_elsewhere(WAIT) {
-                if nodes.contains(&node) { ended.push((node, how)) } else { self.seen.push((node, how)) }
+            for (node, fate) in self.reap_elsewhere(WAIT) {
+                match fate {
+                    Fate::Ended(how) | Fate::Stopped(how) if nodes.contains(&node) => ended.push((node, how)),
+                    fate => self.seen.push((node, fate)),
+                }
             }
         }
         ended
@@ -144,6 +148,16 @@ impl Children {
         }
     }
 
+    /// One that somebody at its host wants back does not start, for this reason.
+    pub fn refuse(&self, node: NodeId, why: &str) {
+        self.hub.iter().for_each(|hub| hub.refuse(node, why));
+    }
+
+    /// Those on other hosts are of a partition in this state; their agents say so there.
+    pub fn set_state(&self, state: State) {
+        self.hub.iter().for_each(|hub| hub.set_state(state));
+    }
+
     /// Processor time of each, as far as it is known: of those here while they live, of others as their agents told last.
     pub fn cpu(&self) -> BTreeMap<NodeId, Duration> {
         let mut cpu = self.hub.as_ref().map(Hub::cpu).unwrap_or_default();
@@ -155,17 +169,17 @@ impl Children {
     }
 
     /// The same of those on other hosts.
-    fn reap_elsewhere(&mut self, wait: Duration) -> Vec<(NodeId, String)> {
+    fn reap_elsewhere(&mut self, wait: Duration) -> Vec<(NodeId, Fate)> {
         let Some(hub) = &self.hub else { return Vec::new() };
-        let ended = hub.ended(wait);
-        for (node, _) in &ended {
+        let news = hub.news(wait);
+        for (node, _) in news.iter().filter(|(_, fate)| *fate != Fate::Wanted) {
             for child in self.entries.iter_mut().filter(|child| child.node == *node) {
                 if let Place::There { has_ended } = &mut child.place {
                     *has_ended = true;
                 }
             }
         }
-        ended
+        news
     }
 }
 

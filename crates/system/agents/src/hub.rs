@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use base::ids::NodeId;
 use base::time::Time;
+use control::states::State;
 use membership::agents::words::{Errand, Order, Word, fingerprint};
 use membership::agents::{CONTROL, Leases, Roster, RosterDriver, secret_of_agents};
 use membership::challenge::Member;
@@ -35,28 +36,47 @@ pub(crate) struct Hub {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What has become of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has ended, or was not started, in this way.
+    Ended(String),
+    /// Somebody at its host has stopped it, as these words say.
+    Stopped(String),
+    /// Somebody at its host wants it back.
+    Wanted,
+}
+
 struct Shared {
     state: Mutex<Exchange>,
-    /// Somebody has ended.
+    /// There is news.
     changed: Condvar,
     /// Wakes the thread.
     wake: OwnedFd,
 }
 
-#[derive(Default)]
 struct Exchange {
     wishes: VecDeque<Wish>,
     /// Nobody wants anything any more.
     is_left: bool,
-    ended: Vec<(NodeId, String)>,
+    news: Vec<(NodeId, Fate)>,
+    state: State,
     cpu: BTreeMap<NodeId, Duration>,
     has_unknown: bool,
+}
+
+impl Exchange {
+    fn new() -> Self {
+        let (wishes, cpu) = (VecDeque::new(), BTreeMap::new());
+        Self { wishes, is_left: false, news: Vec::new(), state: State::Absent, cpu, has_unknown: false }
+    }
 }
 
 enum Wish {
     /// On a host, with this secret.
     Start(usize, RunSecret, Errand),
     Kill(NodeId),
+    Refuse(NodeId, String),
 }
 
 impl Hub {
@@ -67,7 +87,7 @@ impl Hub {
         listener.set_nonblocking(true)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), wake });
+        let shared = Arc::new(Shared { state: Mutex::new(Exchange::new()), changed: Condvar::new(), wake });
         let leases = Leases::new(farm.lease);
         let roster = Roster::new(farm.hosts.iter().map(|host| host.name.clone()), leases, farm.start_timeout);
         let hands = Hands {
@@ -81,7 +101,7 @@ impl Hub {
             farm,
             links_to: BTreeMap::new(),
             broken: Vec::new(),
-            ended: Vec::new(),
+            news: Vec::new(),
             cpu: Vec::new(),
         };
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
@@ -105,11 +125,24 @@ impl Hub {
         self.wish(Wish::Kill(node));
     }
 
-    /// Those that have ended since the last call; waits so long for one.
-    pub(crate) fn ended(&self, wait: Duration) -> Vec<(NodeId, String)> {
+    /// One that somebody at its host wants back does not start, for this reason.
+    pub(crate) fn refuse(&self, node: NodeId, why: &str) {
+        self.wish(Wish::Refuse(node, why.to_owned()));
+    }
+
+    /// Agents are told the state of the partition.
+    pub(crate) fn set_state(&self, state: State) {
+        let before = core::mem::replace(&mut self.shared.state().state, state);
+        if before != state {
+            self.shared.wake();
+        }
+    }
+
+    /// What has become of applications since the last call; waits so long for something.
+    pub(crate) fn news(&self, wait: Duration) -> Vec<(NodeId, Fate)> {
         let state = self.shared.state();
-        let waited = self.shared.changed.wait_timeout_while(state, wait, |state| state.ended.is_empty());
-        core::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).0.ended)
+        let waited = self.shared.changed.wait_timeout_while(state, wait, |state| state.news.is_empty());
+        core::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).0.news)
     }
 
     /// Whether something may live on a host that was lost.
@@ -193,7 +226,7 @@ struct Hands {
     links_to: BTreeMap<usize, Linked>,
     /// Connections that are of no use any more, with why.
     broken: Vec<(usize, Gone)>,
-    ended: Vec<(NodeId, String)>,
+    news: Vec<(NodeId, Fate)>,
     /// Told since it was published.
     cpu: Vec<(NodeId, Duration)>,
 }
@@ -203,15 +236,16 @@ impl Serving {
         loop {
             self.wait(self.roster.next_deadline());
             let now = clock::now();
-            let (wishes, is_left) = {
+            let (wishes, is_left, state) = {
                 let mut state = self.shared.state();
                 // Who is to end waits for nobody to start.
                 let ends = state.wishes.iter().any(|wish| matches!(wish, Wish::Kill(_)));
                 let few = if ends { state.wishes.len() } else { state.wishes.len().min(WISHES_PER_PASS) };
                 let wishes: Vec<Wish> = state.wishes.drain(..few).collect();
                 self.news.has_wishes = !state.wishes.is_empty();
-                (wishes, state.is_left)
+                (wishes, state.is_left, state.state)
             };
+            self.roster.set_state(now, &mut self.hands, state);
             wishes.into_iter().for_each(|wish| self.fulfil(now, wish));
             self.accept(now);
             self.hear(now);
@@ -248,6 +282,7 @@ impl Serving {
                 self.roster.start(now, &mut self.hands, host, errand);
             }
             Wish::Kill(node) => self.roster.kill(&mut self.hands, node),
+            Wish::Refuse(node, why) => self.roster.refuse(&mut self.hands, node, why),
         }
     }
 
@@ -325,8 +360,8 @@ impl Serving {
         let mut state = self.shared.state();
         state.has_unknown = self.roster.has_unknown();
         state.cpu.extend(self.hands.cpu.drain(..));
-        if !self.hands.ended.is_empty() {
-            state.ended.append(&mut self.hands.ended);
+        if !self.hands.news.is_empty() {
+            state.news.append(&mut self.hands.news);
             self.shared.changed.notify_all();
         }
     }
@@ -434,7 +469,15 @@ impl RosterDriver for Hands {
     }
 
     fn ended(&mut self, node: NodeId, how: String) {
-        self.ended.push((node, how));
+        self.news.push((node, Fate::Ended(how)));
+    }
+
+    fn stopped(&mut self, node: NodeId, how: String) {
+        self.news.push((node, Fate::Stopped(how)));
+    }
+
+    fn wanted(&mut self, node: NodeId) {
+        self.news.push((node, Fate::Wanted));
     }
 
     fn used(&mut self, node: NodeId, cpu_us: u64) {

@@ -108,6 +108,11 @@ impl<H: Home> Serving<H> {
         self.household.is_over()
     }
 
+    /// What the agent knows of its applications, and these.
+    pub(crate) fn household(&mut self) -> (&mut Household, &mut H) {
+        (&mut self.household, &mut self.home)
+    }
+
     /// The applications.
     pub fn home_mut(&mut self) -> &mut H {
         &mut self.home

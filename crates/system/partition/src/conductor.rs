@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use agents::{Children, Farm};
+use agents::{Children, Farm, Fate};
 use base::ids::{NodeId, Role};
 use base::time::Time;
 use configuration::SamplingStage;
@@ -303,6 +303,7 @@ impl Conductor {
             self.fulfil(now, host, wish);
         }
         self.control.is(self.controller.state());
+        self.children.set_state(self.controller.state());
         if self.showing.next_progress <= now {
             self.showing.next_progress = now + if self.has_many() { PROGRESS_EVERY_OF_MANY } else { PROGRESS_EVERY };
             self.show_progress(now, host);
@@ -310,8 +311,19 @@ impl Conductor {
     }
 
     fn reap(&mut self, now: Time, host: &mut Host) {
-        for (node, how) in self.children.reap() {
-            self.with_registrar(now, host, |registrar, hands| registrar.on_ended(hands, node, &how));
+        for (node, fate) in self.children.reap() {
+            let done = self.with_registrar(now, host, |registrar, hands| {
+                match &fate {
+                    Fate::Ended(how) => registrar.on_ended(hands, node, how),
+                    Fate::Stopped(how) => registrar.on_stopped(hands, node, how),
+                    Fate::Wanted => return registrar.on_wanted(hands, node),
+                }
+                Ok(())
+            });
+            done.err().into_iter().for_each(|why| self.children.refuse(node, why));
+        }
+        if self.controller.draining().is_some() {
+            self.with_registrar(now, host, |registrar, hands| registrar.give_up_held(hands));
         }
     }
 

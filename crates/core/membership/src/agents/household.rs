@@ -1,9 +1,13 @@
-//! An agent's side: the applications of its host, and whether run control is still there.
+//! An agent's side: the applications of its host, what somebody there wants of them, and whether run control is still there.
 
+use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
+use base::ids::NodeId;
 use base::time::Time;
+use control::states::State;
 
 use super::lease::{Lease, Leases};
 use super::words::{Errand, Order, Word};
@@ -27,8 +31,12 @@ pub struct Household {
     leases: Leases,
     lease: Lease,
     stage: Stage,
-    /// Those that live, each with whether it is to end.
-    living: BTreeMap<u32, bool>,
+    /// Of the partition, as run control has said last.
+    partition: State,
+    /// Those that live, by their errands.
+    living: BTreeMap<u32, Living>,
+    /// Those that have ended and run control has not started again. It did not tell them to end, either.
+    away: BTreeMap<NodeId, Away>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +49,90 @@ enum Stage {
     Ending,
 }
 
+#[derive(Debug)]
+struct Living {
+    node: NodeId,
+    name: String,
+    /// Who has told it to end, if anybody has.
+    ends: Option<By>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    RunControl,
+    Here,
+}
+
+#[derive(Debug)]
+struct Away {
+    name: String,
+    how: String,
+    /// Somebody here has stopped it.
+    is_stopped: bool,
+    /// What came of the wish to have it back, if there was one.
+    wish: Option<Wish>,
+}
+
+#[derive(Debug)]
+enum Wish {
+    Said,
+    Refused(String),
+}
+
+/// An application of a host, as its agent sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// `ros-1`.
+    pub name: String,
+    /// That of its errand, if it lives.
+    pub number: Option<u32>,
+    /// Whether run control does not start it, though somebody here wants it back.
+    pub is_refused: bool,
+    /// How it has ended, and what came of a wish to have it back. Empty while it lives.
+    pub words: String,
+}
+
+/// What somebody at the host wants cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotDone {
+    /// No such application is here.
+    #[error("{name} is not on this host: expected one of {here}")]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// All that are here.
+        here: String,
+    },
+    /// It has ended already.
+    #[error("{name} does not live: {how}")]
+    Ended {
+        /// Its name.
+        name: String,
+        /// How it has ended.
+        how: String,
+    },
+    /// It lives.
+    #[error("{0} lives already")]
+    Lives(String),
+    /// Nobody here has stopped it.
+    #[error("{name} was not stopped here: {how}; run control starts it again, or `weir ctl boot` does")]
+    NotStopped {
+        /// Its name.
+        name: String,
+        /// How it has ended.
+        how: String,
+    },
+    /// Nobody gives orders any more.
+    #[error("run control is gone: what is left here ends by itself")]
+    Left,
+}
+
 impl Household {
     /// Without applications; run control was heard just now.
     pub fn new(now: Time, leases: Leases) -> Self {
         let lease = Lease::new(now, leases.of_control());
-        Self { leases, lease, stage: Stage::Serving, living: BTreeMap::new() }
+        let (living, away) = (BTreeMap::new(), BTreeMap::new());
+        Self { leases, lease, stage: Stage::Serving, partition: State::Absent, living, away }
     }
 
     /// Run control orders something.
@@ -55,24 +142,135 @@ impl Household {
             return;
         }
         match order {
-            Order::Beat => {}
-            Order::Start(errand) => match driver.start(&errand) {
-                Ok(()) => _ = self.living.insert(errand.number, false),
-                Err(how) => driver.say(Word::Ended { number: errand.number, how }),
-            },
+            Order::Beat(state) => self.partition = state,
+            Order::Start(errand) => self.on_start(driver, errand),
             Order::End(number) => {
-                if let Some(is_to_end) = self.living.get_mut(&number) {
-                    *is_to_end = true;
+                if let Some(living) = self.living.get_mut(&number) {
+                    living.ends = Some(By::RunControl);
                     driver.kill(number);
                 }
+            }
+            Order::Refuse { node, why } => {
+                self.away.get_mut(&node).into_iter().for_each(|away| away.wish = Some(Wish::Refused(why.clone())));
+            }
+        }
+    }
+
+    fn on_start(&mut self, driver: &mut dyn HouseholdDriver, errand: Errand) {
+        let Errand { number, node, .. } = errand;
+        match driver.start(&errand) {
+            Ok(()) => {
+                self.away.remove(&node);
+                self.living.insert(number, Living { node, name: errand.name, ends: None });
+            }
+            Err(how) => {
+                let away = Away { name: errand.name, how: how.clone(), is_stopped: false, wish: None };
+                self.away.insert(node, away);
+                driver.say(Word::Ended { number, how });
             }
         }
     }
 
     /// An application has ended.
     pub fn on_ended(&mut self, driver: &mut dyn HouseholdDriver, number: u32, how: String) {
-        if self.living.remove(&number).is_some() && self.stage == Stage::Serving {
-            driver.say(Word::Ended { number, how });
+        let Some(Living { node, name, ends }) = self.living.remove(&number) else { return };
+        let is_stopped = ends == Some(By::Here);
+        let how = if is_stopped { STOPPED.to_owned() } else { how };
+        if ends != Some(By::RunControl) {
+            self.away.insert(node, Away { name, how: how.clone(), is_stopped, wish: None });
+        }
+        if self.stage == Stage::Serving {
+            driver.say(if is_stopped { Word::Stopped { number, how } } else { Word::Ended { number, how } });
+        }
+    }
+
+    /// Somebody at this host stops applications, all that live if none is named. Run control is told when they have ended.
+    ///
+    /// # Errors
+    /// One of them is not there to be stopped: then none is.
+    pub fn stop(&mut self, driver: &mut dyn HouseholdDriver, names: &[&str]) -> Result<Vec<String>, NotDone> {
+        self.all_known(names)?;
+        let is_meant = |living: &&mut Living| names.is_empty() || names.contains(&living.name.as_str());
+        let ended = self.away.values().find(|away| names.contains(&away.name.as_str()));
+        if let Some(Away { name, how, .. }) = ended {
+            return Err(NotDone::Ended { name: name.clone(), how: how.clone() });
+        }
+        let mut stopped = Vec::new();
+        for (number, living) in self.living.iter_mut().map(|(number, living)| (*number, living)) {
+            if is_meant(&living) {
+                living.ends.get_or_insert(By::Here);
+                stopped.push(living.name.clone());
+                driver.kill(number);
+            }
+        }
+        Ok(stopped)
+    }
+
+    /// Somebody at this host wants those back that were stopped here, all of them if none is named. Run control gives them their
+    /// next life, or refuses.
+    ///
+    /// # Errors
+    /// One of them was not stopped here: then none is asked for.
+    pub fn start(&mut self, driver: &mut dyn HouseholdDriver, names: &[&str]) -> Result<Vec<String>, NotDone> {
+        self.all_known(names)?;
+        if let Some(living) = self.living.values().find(|living| names.contains(&living.name.as_str())) {
+            return Err(NotDone::Lives(living.name.clone()));
+        }
+        let is_named = |away: &Away| names.contains(&away.name.as_str());
+        let own = self.away.values().find(|away| is_named(away) && !away.is_stopped);
+        if let Some(Away { name, how, .. }) = own {
+            return Err(NotDone::NotStopped { name: name.clone(), how: how.clone() });
+        }
+        let mut wanted = Vec::new();
+        for (node, away) in self.away.iter_mut().filter(|(_, away)| away.is_stopped) {
+            if names.is_empty() || is_named(away) {
+                away.wish = Some(Wish::Said);
+                wanted.push(away.name.clone());
+                driver.say(Word::Wanted(*node));
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn all_known(&self, names: &[&str]) -> Result<(), NotDone> {
+        if self.stage != Stage::Serving {
+            return Err(NotDone::Left);
+        }
+        let here: Vec<String> = self.residents().map(|resident| resident.name).collect();
+        match names.iter().find(|name| !here.iter().any(|other| other == *name)) {
+            Some(name) => Err(NotDone::Unknown { name: (*name).to_owned(), here: here.join(", ") }),
+            None => Ok(()),
+        }
+    }
+
+    /// The applications of this host: those that live, and those that have ended and were not started again.
+    pub fn residents(&self) -> impl Iterator<Item = Resident> {
+        let living = self.living.iter().map(|(number, living)| Resident {
+            name: living.name.clone(),
+            number: Some(*number),
+            is_refused: false,
+            words: String::new(),
+        });
+        living.chain(self.away.values().map(|away| {
+            let wish = match &away.wish {
+                None => String::new(),
+                Some(Wish::Said) => "; run control was asked to start it".to_owned(),
+                Some(Wish::Refused(why)) => alloc::format!("; run control does not start it: {why}"),
+            };
+            let is_refused = matches!(away.wish, Some(Wish::Refused(_)));
+            Resident { name: away.name.clone(), number: None, is_refused, words: away.how.clone() + &wish }
+        }))
+    }
+
+    /// What this host does, in the words of the [state table](control::states): what the partition does, with those of its applications that
+    /// live here.
+    pub fn state(&self) -> State {
+        let has_lost_one = self.away.values().any(|away| !away.is_stopped) && self.partition != State::Absent;
+        match self.stage {
+            Stage::Serving if has_lost_one => State::Fault,
+            _ if self.living.is_empty() => State::Absent,
+            Stage::Serving => self.partition,
+            Stage::Left { .. } | Stage::Ending => State::Draining,
         }
     }
 
@@ -116,13 +314,15 @@ impl Household {
     }
 }
 
+/// What run control and people are told.
+const STOPPED: &str = "stopped by the local agent";
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::borrow::ToOwned;
+    use alloc::string::ToString;
     use alloc::vec;
-    use alloc::vec::Vec;
-    use base::ids::{Incarnation, NodeId};
+    use base::ids::Incarnation;
     use core::time::Duration;
 
     #[derive(Default)]
@@ -151,16 +351,21 @@ mod tests {
         }
     }
 
+    /// Of `ros-1`, the node 1, by the errand 1, and so on.
     fn start(number: u32) -> Order {
-        Order::Start(Errand {
+        Order::Start(errand(number))
+    }
+
+    fn errand(number: u32) -> Errand {
+        Errand {
             number,
-            node: NodeId(1),
+            node: NodeId(number as u16),
             life: Incarnation::FIRST,
             secret: [0; 16],
-            name: "ros-1".to_owned(),
+            name: alloc::format!("ros-{number}"),
             join: String::new(),
             options: Vec::new(),
-        })
+        }
     }
 
     fn at(ms: u64) -> Time {
@@ -193,7 +398,7 @@ mod tests {
         let (mut household, mut seen) = household();
         household.on_order(&mut seen, start(1));
         for ms in (0..=20_000).step_by(250) {
-            household.on_order(&mut seen, Order::Beat);
+            household.on_order(&mut seen, Order::Beat(State::Running));
             household.on_deadline(at(ms), &mut seen);
         }
         assert!(seen.killed.is_empty());
@@ -222,5 +427,57 @@ mod tests {
         assert_eq!(seen.killed, [2]);
         household.on_ended(&mut seen, 2, "killed by SIGKILL".to_owned());
         assert!(household.is_over());
+    }
+
+    #[test]
+    fn who_is_stopped_here_stays_away_until_run_control_has_it_back() {
+        let (mut household, mut seen) = household();
+        (1..=2).for_each(|number| household.on_order(&mut seen, start(number)));
+        household.on_order(&mut seen, Order::Beat(State::Running));
+        assert_eq!(household.stop(&mut seen, &["ros-1"]), Ok(vec!["ros-1".to_owned()]));
+        household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
+        assert_eq!(seen.said, [Word::Stopped { number: 1, how: STOPPED.to_owned() }]);
+        assert_eq!(household.state(), State::Running, "the others run");
+        assert!(matches!(household.stop(&mut seen, &["ros-1"]), Err(NotDone::Ended { .. })));
+        assert_eq!(household.start(&mut seen, &["ros-2"]), Err(NotDone::Lives("ros-2".to_owned())));
+
+        assert_eq!(household.start(&mut seen, &[]), Ok(vec!["ros-1".to_owned()]));
+        assert_eq!(seen.said[1..], [Word::Wanted(NodeId(1))]);
+        household.on_order(&mut seen, Order::Refuse { node: NodeId(1), why: "the run has ended".to_owned() });
+        let words: Vec<String> = household.residents().map(|resident| resident.words).collect();
+        let refused = "stopped by the local agent; run control does not start it: the run has ended";
+        assert_eq!(words, ["", refused]);
+        household.on_order(&mut seen, Order::Start(Errand { number: 3, ..errand(1) }));
+        assert!(household.residents().all(|resident| resident.number.is_some() && resident.words.is_empty()));
+
+        household.stop(&mut seen, &[]).unwrap();
+        assert_eq!(seen.killed, [1, 2, 3]);
+        (2..=3).for_each(|number| household.on_ended(&mut seen, number, "killed by SIGKILL".to_owned()));
+        assert_eq!(household.state(), State::Absent);
+    }
+
+    #[test]
+    fn who_dies_is_a_fault_and_nobody_here_starts_it() {
+        let (mut household, mut seen) = household();
+        (1..=2).for_each(|number| household.on_order(&mut seen, start(number)));
+        household.on_order(&mut seen, Order::Beat(State::Running));
+        household.on_ended(&mut seen, 1, "killed by SIGSEGV".to_owned());
+        assert_eq!(household.state(), State::Fault);
+        let error = household.start(&mut seen, &["ros-1"]).unwrap_err().to_string();
+        assert!(error.starts_with("ros-1 was not stopped here: killed by SIGSEGV"), "{error}");
+        let error = household.stop(&mut seen, &["sfi-1"]).unwrap_err().to_string();
+        assert_eq!(error, "sfi-1 is not on this host: expected one of ros-2, ros-1");
+        household.on_left(at(100));
+        assert_eq!((household.state(), household.stop(&mut seen, &[])), (State::Draining, Err(NotDone::Left)));
+    }
+
+    /// One that run control ends is not missed.
+    #[test]
+    fn a_host_whose_applications_have_ended_on_order_is_absent() {
+        let (mut household, mut seen) = household();
+        household.on_order(&mut seen, start(1));
+        household.on_order(&mut seen, Order::End(1));
+        household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
+        assert_eq!((household.state(), household.residents().count()), (State::Absent, 0));
     }
 }

@@ -13,7 +13,7 @@ mod roster;
 pub mod words;
 
 pub use handshake::{Forged, Handshake, Met, Seal, Step, secret_of_agents};
-pub use household::{Household, HouseholdDriver};
+pub use household::{Household, HouseholdDriver, NotDone, Resident};
 pub use lease::{Lease, Leases};
 pub use roster::{Roster, RosterDriver};
 

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use base::ids::{Incarnation, NodeId};
 use base::time::Time;
+use control::states::State;
 
 use super::lease::{Lease, Leases};
 use super::words::{Errand, Order, Word};
@@ -28,6 +29,10 @@ pub trait RosterDriver {
     fn close(&mut self, link: usize);
     /// An application has ended, or was not started.
     fn ended(&mut self, node: NodeId, how: String);
+    /// Somebody at its host has stopped an application.
+    fn stopped(&mut self, node: NodeId, how: String);
+    /// Somebody at its host wants an application back that was stopped there.
+    fn wanted(&mut self, node: NodeId);
     /// An application that lives has had so much processor time, in µs.
     fn used(&mut self, node: NodeId, cpu_us: u64);
 }
@@ -41,7 +46,11 @@ pub struct Roster {
     hosts: Vec<Host>,
     /// By the number of the errand.
     applications: BTreeMap<u32, Application>,
+    /// Those that somebody at their host has stopped, and the host.
+    stopped: BTreeMap<NodeId, usize>,
     next_errand: u32,
+    /// Of the partition.
+    state: State,
 }
 
 #[derive(Debug)]
@@ -77,7 +86,8 @@ impl Roster {
     pub fn new(names: impl IntoIterator<Item = String>, leases: Leases, start_timeout: Duration) -> Self {
         let host = |name| Host { name, life: Incarnation::FIRST, stage: Stage::Empty, empty_at: None };
         let hosts = names.into_iter().map(host).collect();
-        Self { leases, start_timeout, hosts, applications: BTreeMap::new(), next_errand: 1 }
+        let (applications, stopped) = (BTreeMap::new(), BTreeMap::new());
+        Self { leases, start_timeout, hosts, applications, stopped, next_errand: 1, state: State::Absent }
     }
 
     /// An application is to start on a host. The number of its errand comes from here.
@@ -86,6 +96,7 @@ impl Roster {
         self.next_errand += 1;
         let errand = Errand { number, ..errand };
         let node = errand.node;
+        self.stopped.remove(&node);
         let waits = match &self.hosts[host].stage {
             Stage::Here { link, .. } => {
                 driver.say(*link, &Order::Start(errand));
@@ -145,6 +156,35 @@ impl Roster {
                     self.over(driver, number, &how);
                 }
             }
+            Word::Stopped { number, how } => {
+                if let Some(node) = self.applications.get(&number).filter(is_its).map(|app| app.node) {
+                    self.applications.remove(&number);
+                    self.stopped.insert(node, place);
+                    driver.stopped(node, how);
+                }
+            }
+            Word::Wanted(node) => {
+                if self.stopped.get(&node) == Some(&place) {
+                    driver.wanted(node);
+                }
+            }
+        }
+    }
+
+    /// An application that somebody at its host wants back does not start, for this reason.
+    pub fn refuse(&self, driver: &mut dyn RosterDriver, node: NodeId, why: String) {
+        let stage = self.stopped.get(&node).map(|place| &self.hosts[*place].stage);
+        if let Some(Stage::Here { link, .. }) = stage {
+            driver.say(*link, &Order::Refuse { node, why });
+        }
+    }
+
+    /// The state of the partition, which agents are told.
+    pub fn set_state(&mut self, now: Time, driver: &mut dyn RosterDriver, state: State) {
+        if self.state != state {
+            self.state = state;
+            self.hosts.iter_mut().for_each(Host::beat_now);
+            self.beat(now, driver);
         }
     }
 
@@ -208,7 +248,7 @@ impl Roster {
             if let Stage::Here { link, next_beat, .. } = &mut host.stage
                 && *next_beat <= now
             {
-                driver.say(*link, &Order::Beat);
+                driver.say(*link, &Order::Beat(self.state));
                 *next_beat = now + between;
             }
         }
@@ -247,6 +287,9 @@ impl Roster {
         let lost = self.applications.iter().filter(|(_, app)| app.host == place);
         let lost: Vec<u32> = lost.map(|(number, _)| *number).collect();
         lost.into_iter().for_each(|number| self.over(driver, number, &how));
+        // Whoever could want these back is gone.
+        self.stopped.iter().filter(|(_, its)| **its == place).for_each(|(node, _)| driver.wanted(*node));
+        self.stopped.retain(|_, its| *its != place);
     }
 
     fn over(&mut self, driver: &mut dyn RosterDriver, number: u32, how: &str) {
@@ -256,6 +299,14 @@ impl Roster {
     fn behind(&self, link: usize) -> Option<usize> {
         let is_it = |host: &Host| matches!(host.stage, Stage::Here { link: its, .. } if its == link);
         self.hosts.iter().position(is_it)
+    }
+}
+
+impl Host {
+    fn beat_now(&mut self) {
+        if let Stage::Here { next_beat, .. } = &mut self.stage {
+            *next_beat = Time::ZERO;
+        }
     }
 }
 
@@ -279,6 +330,8 @@ mod tests {
         said: Vec<(usize, Order)>,
         closed: Vec<usize>,
         ended: Vec<(u16, String)>,
+        stopped: Vec<u16>,
+        wanted: Vec<u16>,
         used: Vec<(u16, u64)>,
     }
 
@@ -304,6 +357,14 @@ mod tests {
             self.ended.push((node.0, how));
         }
 
+        fn stopped(&mut self, node: NodeId, _: String) {
+            self.stopped.push(node.0);
+        }
+
+        fn wanted(&mut self, node: NodeId) {
+            self.wanted.push(node.0);
+        }
+
         fn used(&mut self, node: NodeId, cpu_us: u64) {
             self.used.push((node.0, cpu_us));
         }
@@ -313,7 +374,7 @@ mod tests {
         /// Numbers of what was started and ended, in order.
         fn orders(&self) -> Vec<i64> {
             let number = |order: &Order| match order {
-                Order::Beat => None,
+                Order::Beat(_) | Order::Refuse { .. } => None,
                 Order::Start(errand) => Some(i64::from(errand.number)),
                 Order::End(number) => Some(-i64::from(*number)),
             };
@@ -385,7 +446,10 @@ mod tests {
             roster.on_word(&mut seen, 7, Word::Beat(Beat::default()));
             roster.on_deadline(at(ms), &mut seen);
         }
-        assert!(seen.ended.is_empty() && seen.said.iter().filter(|(_, order)| *order == Order::Beat).count() >= 40);
+        assert!(
+            seen.ended.is_empty()
+                && seen.said.iter().filter(|(_, order)| matches!(order, Order::Beat(_))).count() >= 40
+        );
         let lost = (10_000..20_000).step_by(250).find(|ms| {
             roster.on_deadline(at(*ms), &mut seen);
             !seen.ended.is_empty()
@@ -445,5 +509,45 @@ mod tests {
         let (mut roster, mut seen, _) = served();
         roster.on_launcher_ended(at(1), &mut seen, 0, "exited with status 0");
         assert!(seen.ended.is_empty() && roster.is_here(0));
+    }
+
+    #[test]
+    fn who_is_stopped_at_its_host_is_wanted_back_from_there_alone() {
+        let (mut roster, mut seen, agent) = served();
+        roster.start(at(0), &mut seen, 1, errand(3));
+        let other = seen.launched[1].1;
+        roster.on_met(at(0), &mut seen, 8, other);
+        roster.on_word(&mut seen, 8, Word::Stopped { number: 1, how: String::new() });
+        roster.on_word(&mut seen, 7, Word::Wanted(NodeId(1)));
+        assert!(seen.stopped.is_empty() && seen.wanted.is_empty(), "it lives, and is not of that host");
+        roster.on_word(&mut seen, 7, Word::Stopped { number: 1, how: String::new() });
+        roster.on_word(&mut seen, 8, Word::Wanted(NodeId(1)));
+        roster.on_word(&mut seen, 7, Word::Wanted(NodeId(1)));
+        assert_eq!((&seen.stopped[..], &seen.wanted[..]), (&[1][..], &[1][..]));
+        roster.refuse(&mut seen, NodeId(1), "not now".to_owned());
+        roster.refuse(&mut seen, NodeId(2), "it lives".to_owned());
+        let refusals = seen.said.iter().filter(|(_, order)| matches!(order, Order::Refuse { .. }));
+        assert_eq!(refusals.map(|(link, _)| *link).collect::<Vec<_>>(), [7]);
+        roster.start(at(1), &mut seen, 0, errand(1));
+        roster.on_word(&mut seen, 7, Word::Wanted(NodeId(1)));
+        assert_eq!(seen.wanted.len(), 1, "it was started");
+        roster.on_word(&mut seen, 7, Word::Stopped { number: 2, how: String::new() });
+        roster.on_lost(at(2), &mut seen, 7, "its agent has ended");
+        assert_eq!(seen.wanted, [1, 2], "nobody there can want it any more");
+        assert_ne!(agent, other);
+    }
+
+    #[test]
+    fn agents_hear_of_each_state_at_once() {
+        let (mut roster, mut seen, _) = served();
+        for state in [State::Running, State::Running, State::Draining] {
+            roster.set_state(at(1), &mut seen, state);
+        }
+        let states: Vec<State> = seen
+            .said
+            .iter()
+            .filter_map(|(_, order)| if let Order::Beat(state) = order { Some(*state) } else { None })
+            .collect();
+        assert_eq!(states, [State::Absent, State::Running, State::Draining]);
     }
 }

@@ -6,16 +6,24 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use base::ids::{Incarnation, NodeId};
+use control::states::State;
 
 /// Run control → agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Run control is there. Sent within each quarter of a lease.
-    Beat,
+    /// Run control is there, and its partition is in this state. Sent within each quarter of a lease, and when the state changes.
+    Beat(State),
     /// Start an application. Answered by [`Word::Ended`], when that is so.
     Start(Errand),
     /// End what was started so, at once.
     End(u32),
+    /// An application that the agent [wants](Word::Wanted) does not start, for this reason.
+    Refuse {
+        /// Its address.
+        node: NodeId,
+        /// Why.
+        why: String,
+    },
 }
 
 /// What an application is started for.
@@ -50,6 +58,15 @@ pub enum Word {
         /// How.
         how: String,
     },
+    /// Somebody at its host has ended an application, which is to stay away until it is wanted.
+    Stopped {
+        /// That of its errand.
+        number: u32,
+        /// By whom.
+        how: String,
+    },
+    /// Somebody at its host wants an application back that was [stopped](Word::Stopped) there.
+    Wanted(NodeId),
 }
 
 /// What an agent sees of its applications.
@@ -78,7 +95,7 @@ impl Order {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Writer(Vec::new());
         match self {
-            Self::Beat => bytes.put(&[0]),
+            Self::Beat(state) => bytes.put(&[0, position(*state)]),
             Self::Start(errand) => {
                 let Errand { number, node, life, secret, name, join, options } = errand;
                 bytes
@@ -92,6 +109,7 @@ impl Order {
                 &mut bytes
             }
             Self::End(number) => bytes.put(&[2]).put(&number.to_le_bytes()),
+            Self::Refuse { node, why } => bytes.put(&[3]).put(&node.0.to_le_bytes()).text(why),
         };
         bytes.0
     }
@@ -103,7 +121,10 @@ impl Order {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAWord> {
         let mut bytes = Reader(bytes);
         let order = match bytes.take::<1>()? {
-            [0] => Self::Beat,
+            [0] => {
+                let [position] = bytes.take()?;
+                Self::Beat(*State::ALL.get(usize::from(position)).ok_or(NotAWord)?)
+            }
             [1] => Self::Start(Errand {
                 number: u32::from_le_bytes(bytes.take()?),
                 node: NodeId(u16::from_le_bytes(bytes.take()?)),
@@ -114,6 +135,7 @@ impl Order {
                 options: bytes.list(Reader::text)?,
             }),
             [2] => Self::End(u32::from_le_bytes(bytes.take()?)),
+            [3] => Self::Refuse { node: NodeId(u16::from_le_bytes(bytes.take()?)), why: bytes.text()? },
             _ => return Err(NotAWord),
         };
         bytes.end(order)
@@ -132,6 +154,8 @@ impl Word {
                 }
             }
             Self::Ended { number, how } => _ = bytes.put(&[1]).put(&number.to_le_bytes()).text(how),
+            Self::Stopped { number, how } => _ = bytes.put(&[2]).put(&number.to_le_bytes()).text(how),
+            Self::Wanted(node) => _ = bytes.put(&[3]).put(&node.0.to_le_bytes()),
         }
         bytes.0
     }
@@ -149,10 +173,17 @@ impl Word {
                     .list(|bytes| Ok((u32::from_le_bytes(bytes.take()?), u64::from_le_bytes(bytes.take()?))))?,
             }),
             [1] => Self::Ended { number: u32::from_le_bytes(bytes.take()?), how: bytes.text()? },
+            [2] => Self::Stopped { number: u32::from_le_bytes(bytes.take()?), how: bytes.text()? },
+            [3] => Self::Wanted(NodeId(u16::from_le_bytes(bytes.take()?))),
             _ => return Err(NotAWord),
         };
         bytes.end(word)
     }
+}
+
+/// A state travels as its place among all.
+fn position(state: State) -> u8 {
+    State::ALL.iter().position(|other| *other == state).expect("all states are there") as u8
 }
 
 struct Writer(Vec<u8>);
@@ -221,19 +252,24 @@ mod tests {
 
     #[test]
     fn words_are_heard_as_they_are_said_and_nothing_else_is() {
-        for order in [Order::Beat, Order::Start(errand()), Order::End(7)] {
+        let refusal = Order::Refuse { node: NodeId(300), why: "it lives".to_owned() };
+        let beats = State::ALL.map(Order::Beat);
+        for order in beats.into_iter().chain([Order::Start(errand()), Order::End(7), refusal]) {
             let bytes = order.to_bytes();
             assert_eq!(Order::from_bytes(&bytes), Ok(order));
             (0..bytes.len()).for_each(|len| assert_eq!(Order::from_bytes(&bytes[..len]), Err(NotAWord)));
             assert_eq!(Order::from_bytes(&[&bytes[..], &[0]].concat()), Err(NotAWord));
         }
         let beat = Beat { left_out: 3, cpu_us: vec![(7, 1 << 40), (8, 0)] };
-        for word in [Word::Beat(beat), Word::Ended { number: 7, how: "killed by SIGKILL".to_owned() }] {
+        let (ended, stopped) = ("killed by SIGKILL".to_owned(), "by the agent".to_owned());
+        let ends = [Word::Ended { number: 7, how: ended }, Word::Stopped { number: 7, how: stopped }];
+        for word in ends.into_iter().chain([Word::Beat(beat), Word::Wanted(NodeId(300))]) {
             let bytes = word.to_bytes();
             assert_eq!(Word::from_bytes(&bytes), Ok(word));
             (0..bytes.len()).for_each(|len| assert_eq!(Word::from_bytes(&bytes[..len]), Err(NotAWord)));
         }
-        assert_eq!(Order::from_bytes(&[3]), Err(NotAWord));
+        assert_eq!(Order::from_bytes(&[4]), Err(NotAWord));
+        assert_eq!(Order::from_bytes(&[0, 8]), Err(NotAWord), "no state");
         assert_eq!(Word::from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0xff]), Err(NotAWord), "no text");
     }
 

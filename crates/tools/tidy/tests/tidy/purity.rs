@@ -69,7 +69,7 @@ fn the_core_depends_on_handles_alone() {
         "what the core depends on, build scripts included"
     );
     assert_eq!(dependencies("control"), ["base", "dataflow"], "what conducts runs, build scripts included");
-    let of_membership = ["base", "blake3", "dataflow", "thiserror"];
+    let of_membership = ["base", "blake3", "control", "dataflow", "thiserror"];
     assert_eq!(dependencies("membership"), of_membership, "what proves membership, build scripts included");
     assert_eq!(dependencies("timing"), ["base"], "what matches by time depends on, build scripts included");
     assert_eq!(dependencies("base"), ["pages"], "what its words depend on, build scripts included");

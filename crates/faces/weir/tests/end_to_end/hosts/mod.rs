@@ -2,6 +2,7 @@
 //! `weir host`.
 
 mod farm;
+mod ldaq;
 mod login;
 mod service;
 mod slurm;

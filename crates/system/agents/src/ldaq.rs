@@ -1,0 +1,173 @@
+//! `weir ldaq`: asks the agent of the host that somebody is logged in to.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use transport::clock;
+
+use crate::desk::{Asked, ENDING, FOLDER, Local, Status};
+
+/// An agent of this user on this machine.
+#[derive(Clone, Debug)]
+pub struct Ldaq {
+    path: PathBuf,
+}
+
+/// Why an agent does not do what is wanted.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what is wrong")]
+pub enum LdaqError {
+    #[error("no agent of yours{} runs on this machine", of(name))]
+    None { name: Option<String> },
+    #[error("several agents of yours run on this machine: name one of {0} with --agent")]
+    Several(String),
+    #[error("{0}")]
+    Refused(String),
+    #[error("the agent does not answer: {0}")]
+    Silent(#[from] io::Error),
+    #[error("{name} is not started within {WAIT:?}{}", said(words))]
+    Late { name: String, words: String },
+}
+
+fn of(name: &Option<String>) -> String {
+    name.as_ref().map_or(String::new(), |name| format!(" with the name {name}"))
+}
+
+fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
+impl LdaqError {
+    /// Whether an agent was there, and refused.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Late { .. })
+    }
+}
+
+impl Ldaq {
+    /// The agent of this name, or the only one there is. Its name is that of its host, or `HOST.PROCESS`.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn find(name: Option<&str>) -> Result<Self, LdaqError> {
+        let entries = fs::read_dir(link::runtime_folder(FOLDER)).into_iter().flatten().flatten();
+        let mut found: Vec<(String, PathBuf)> = Vec::new();
+        for path in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == ENDING)) {
+            let its = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let host = its.rsplit_once('.').map_or(its.as_str(), |(host, _)| host);
+            if name.is_none_or(|name| name == its || name == host) && lives(&path) {
+                found.push((its, path));
+            }
+        }
+        found.sort();
+        match found.as_slice() {
+            [] => Err(LdaqError::None { name: name.map(str::to_owned) }),
+            [(_, path)] => Ok(Self { path: path.clone() }),
+            several => {
+                Err(LdaqError::Several(several.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")))
+            }
+        }
+    }
+
+    /// What it says of its host.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn status(&self) -> Result<Status, LdaqError> {
+        self.ask(&Asked::Status)
+    }
+
+    /// Stops applications, or all of its host, and waits until they have ended; their names.
+    ///
+    /// # Errors
+    /// It refuses, or does not answer.
+    pub fn stop(&self, names: &[String]) -> Result<Vec<String>, LdaqError> {
+        let meant = self.meant(names, |local| local.process.is_some())?;
+        self.ask(&Asked::Stop(names.to_vec()))?;
+        match self.wait(&meant, |before, now| now.is_none_or(|now| now.process != before.process)) {
+            // The run has ended without them, and the agent with it.
+            Ok(_) | Err(LdaqError::Silent(_)) => Ok(names_of(&meant)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has run control start applications that were stopped here, or all of them, and waits until it does or refuses; their names.
+    ///
+    /// # Errors
+    /// The agent or run control refuses, or does not answer.
+    pub fn start(&self, names: &[String]) -> Result<Vec<String>, LdaqError> {
+        let meant = self.meant(names, |local| local.process.is_none())?;
+        self.ask(&Asked::Start(names.to_vec()))?;
+        let status = self.wait(&meant, |_, now| now.is_some_and(|now| now.process.is_some() || now.is_refused))?;
+        let refused = |local: &&Local| local.is_refused && meant.iter().any(|other| other.name == local.name);
+        match status.applications.iter().find(refused) {
+            Some(local) => Err(LdaqError::Refused(format!("{}: {}", local.name, local.words))),
+            None => Ok(names_of(&meant)),
+        }
+    }
+
+    /// Those that are named, or else those that can be meant.
+    fn meant(&self, names: &[String], can_be: impl Fn(&Local) -> bool) -> Result<Vec<Local>, LdaqError> {
+        let all = self.status()?.applications.into_iter();
+        Ok(all.filter(|local| if names.is_empty() { can_be(local) } else { names.contains(&local.name) }).collect())
+    }
+
+    /// Looks again and again, until all are as they should be: how each was, and is.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an agent of another process tells nobody that something has changed"
+    )]
+    fn wait(&self, meant: &[Local], is_done: impl Fn(&Local, Option<&Local>) -> bool) -> Result<Status, LdaqError> {
+        let until = clock::now() + WAIT;
+        loop {
+            let status = self.status()?;
+            let now = |before: &Local| status.applications.iter().find(|local| local.name == before.name);
+            let Some(late) = meant.iter().find(|before| !is_done(before, now(before))) else { return Ok(status) };
+            if until <= clock::now() {
+                let words = now(late).map_or(String::new(), |local| local.words.clone());
+                return Err(LdaqError::Late { name: late.name.clone(), words });
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn ask(&self, asked: &Asked) -> Result<Status, LdaqError> {
+        let mut stream = UnixStream::connect(&self.path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(asked.to_line().as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        match answer.split_once('\n') {
+            Some(("ok", status)) => Ok(Status::from_text(status).ok_or_else(not_understood)?),
+            Some(("no", why)) => Err(LdaqError::Refused(why.trim_end().to_owned())),
+            _ => Err(not_understood().into()),
+        }
+    }
+}
+
+fn names_of(meant: &[Local]) -> Vec<String> {
+    meant.iter().map(|local| local.name.clone()).collect()
+}
+
+fn not_understood() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "what it says is not understood: is it of another version?")
+}
+
+/// Whether an agent listens there. What one has left that was killed is removed.
+fn lives(path: &PathBuf) -> bool {
+    let refused = |error: &io::Error| error.kind() == ErrorKind::ConnectionRefused;
+    let connected = UnixStream::connect(path);
+    if connected.as_ref().is_err_and(refused) {
+        // Somebody else may remove it as well.
+        let _ = fs::remove_file(path);
+    }
+    connected.is_ok()
+}
+
+const WAIT: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(5);
