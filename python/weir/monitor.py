@@ -54,7 +54,7 @@ class Sample(NamedTuple):
     run: int | None
     #: Who has shown it, such as ``sfi-1``.
     application: str
-    #: ``sfi`` as it was built, or ``efd`` as it is to be recorded.
+    #: ``sfi`` as it was built, or ``efd`` as it is to be recorded; ``ros`` or ``ebif``: the part of it that these have read out.
     stage: str
     #: Whether data are missing.
     incomplete: bool

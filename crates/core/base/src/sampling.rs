@@ -64,6 +64,11 @@ impl Sampler {
         self.room = self.rule.map(|rule| Room { samples: rule.samples, bytes: rule.bytes });
     }
 
+    /// Whether run control watches, and the rule chooses such an event.
+    pub fn chooses(&self, event: EventId, trigger_type: u8, items: u32) -> bool {
+        self.room.is_some() && self.rule.is_some_and(|rule| rule.chooses(event, trigger_type, items))
+    }
+
     /// Whether such an event of that length is to be shown now; if so, it is counted as shown.
     #[inline]
     pub fn takes(&mut self, event: EventId, trigger_type: u8, items: u32, len_bytes: usize) -> bool {

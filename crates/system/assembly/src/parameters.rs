@@ -311,6 +311,7 @@ impl Assembly {
                 (_, None) => ReadOut::OnRequest,
             },
             links: self.links(index),
+            sampling: self.sampling(toml::SamplingStage::Ros),
             level1: self.level1_node(),
             in_flight: self.in_flight(),
             dfm: self.clearer(),
@@ -456,6 +457,7 @@ impl Assembly {
             read_out: ReadOut::Results,
             links: LinksParameters::default(),
             push: None,
+            sampling: None,
             level1: None,
             ..self.ros(0)
         }
@@ -579,7 +581,7 @@ impl Assembly {
     }
 
     /// Which events a stage shows to those who watch, if any.
-    fn sampling(&self, stage: toml::SamplingStage) -> Option<SamplingRule> {
+    pub(crate) fn sampling(&self, stage: toml::SamplingStage) -> Option<SamplingRule> {
         let sampling = &self.partition.sampling;
         let mut trigger_types = [0; 4];
         sampling.trigger_types.iter().for_each(|number| trigger_types[usize::from(number / 64)] |= 1 << (number % 64));

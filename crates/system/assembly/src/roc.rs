@@ -1,7 +1,7 @@
 //! The parameters of read-out crates.
 
 use base::ids::Role;
-use configuration::{BuildingMode, Roc, RosInput};
+use configuration::{BuildingMode, Roc, RosInput, SamplingStage};
 use dataflow::readout::ros::RosParameters;
 use dataflow::roc::ebif::EbifParameters;
 use dataflow::roc::trg::TrgParameters;
@@ -45,6 +45,7 @@ impl Assembly {
             waiting_max: ros.pages_per_rob,
             request_timeout: self.collecting_timeout(),
             group_bytes_max: ros.group_bytes_max,
+            sampling: self.sampling(SamplingStage::Ebif),
         }
     }
 

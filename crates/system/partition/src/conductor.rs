@@ -17,7 +17,6 @@ use std::time::Duration;
 use agents::{Children, Farm, Fate};
 use base::ids::{NodeId, Role};
 use base::time::Time;
-use configuration::SamplingStage;
 use control::controller::{Controller, Ending};
 use control::states::State;
 use dataflow::component::Outbox;
@@ -466,11 +465,7 @@ impl Conductor {
     /// they may show together is not too much for run control.
     fn ask_for_samples(&mut self, host: &mut Host) {
         let sampling = &self.assembly.partition.sampling;
-        let shows = |role| match role {
-            Role::Sfi => sampling.stages.contains(&SamplingStage::Sfi),
-            Role::Efd => sampling.stages.contains(&SamplingStage::Efd),
-            _ => false,
-        };
+        let shows = |role| sampling.stages.iter().any(|stage| stage.role() == role);
         let showing = self.assembly.applications.iter().filter(|app| shows(app.role)).map(|app| app.node);
         let showing: Vec<NodeId> = showing.collect();
         if showing.is_empty() || !self.has_reader() {

@@ -50,10 +50,12 @@ impl Sampled {
         Self { application, stage, came, recording: unpinned(recording), shown: shown.clone() }
     }
 
-    /// The whole event, as it would be in a file, not compressed. One that was just built has no streams yet.
+    /// The whole event, as it would be in a file, not compressed. One that was just built has no streams yet. What a part of the read-out has shown
+    /// is marked as a part.
     pub fn event(&self) -> Vec<u8> {
         let tags = self.shown.streams.as_ref().map(|streams| streams.tags(&self.recording));
-        self.shown.maker.whole(self.came, &self.recording, tags.unwrap_or_default())
+        let is_part = matches!(self.stage, Role::Ros | Role::Ebif);
+        self.shown.maker.whole(self.came, &self.recording, (tags.unwrap_or_default(), is_part))
     }
 
     /// The source identifiers of the ROBs of each read-out system, in their order.

@@ -99,7 +99,7 @@ impl Message {
             Self::Command(_) | Self::Welcome { .. } | Self::Peers(_) | Self::Gone(_) => &[(RUN_CONTROL, ANY)],
             Self::Exhausted => &[(LEVEL1 | DFM, RUN_CONTROL)],
             Self::FileClosed(_) => &[(SFO, RUN_CONTROL)],
-            Self::Sample(_) => &[(SFI | EFD, RUN_CONTROL)],
+            Self::Sample(_) => &[(ROS | EBIF | SFI | EFD, RUN_CONTROL)],
             Self::Join { .. }
             | Self::Ready { .. }
             | Self::Failed(_)

@@ -10,6 +10,7 @@ pub(crate) mod replies;
 mod requests;
 pub mod rob;
 pub mod ros;
+pub(crate) mod showing;
 pub mod valid_bound;
 
 pub use timing::{lateness, rule, slices, watch};

@@ -116,6 +116,11 @@ impl Parts {
         }
     }
 
+    /// All of them; the handles are shared.
+    pub(crate) fn bulk(&self) -> Bulk {
+        self.bulk.clone()
+    }
+
     pub(crate) fn add(&mut self, part: Bulk) {
         self.len_bytes += part.len();
         match (&mut self.bulk, part) {

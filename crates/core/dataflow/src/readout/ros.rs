@@ -22,6 +22,7 @@ use crate::readout::pusher::Pusher;
 use crate::readout::replies::{Parts, Replies};
 use crate::readout::requests::{Named, Request, RequestKind, Waiting, WaitingRequests};
 use crate::readout::rob::{Refusal, Rob};
+use crate::readout::showing::Showing;
 use crate::report::{Counters, Report, RosCounters};
 use crate::window::TakenCount;
 use base::bulk::Bulk;
@@ -57,6 +58,7 @@ pub struct Ros {
     given: Given,
     busy: bool,
     ending: Ending,
+    showing: Showing,
     counters: RosCounters,
 }
 
@@ -104,7 +106,7 @@ impl Ros {
         let clearing = Clearing::new(&parameters);
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let replies = Replies::new(parameters.group_bytes_max);
-        let pushing = Pushing::new(&parameters);
+        let (pushing, showing) = (Pushing::new(&parameters), Showing::new(parameters.sampling));
         Self {
             parameters,
             robs,
@@ -120,6 +122,7 @@ impl Ros {
             given: Given::default(),
             busy: false,
             ending: Ending::NotYet,
+            showing,
             counters: RosCounters::default(),
         }
     }
@@ -253,6 +256,9 @@ impl Ros {
             self.reads.next.reserve(requests.len());
         }
         for &DataRequest { event, attempt, request, ref robs } in requests {
+            if robs.is_empty() {
+                self.showing.note(&event);
+            }
             self.withdraw(from, event.event);
             let request = self.request(from, event.event, RequestKind::Event { attempt, request }, robs);
             self.take_request(deadline, event, request, out);
@@ -339,6 +345,23 @@ impl Ros {
     fn collect_now(&mut self, event: EventId, robs: Option<&Named>) -> Vec<Missing> {
         let Ok(missing) = self.collect(event, robs, |_| Ok::<(), Infallible>(()));
         missing
+    }
+
+    /// Shows events whose data are there. One that is cleared before is not shown.
+    fn show(&mut self, out: &mut Outbox) {
+        for event in core::mem::take(&mut self.showing.waiting) {
+            match self.collect(event.event, None, Err) {
+                Ok(missing) if missing.len() < self.robs.len() => {
+                    let bulk = self.answers.parts.take_bulk();
+                    self.showing.show(event, &missing, bulk, out);
+                }
+                Ok(_) => self.showing.sampler.lost += 1,
+                Err(_) => {
+                    self.answers.parts.clear();
+                    self.showing.waiting.push(event);
+                }
+            }
+        }
     }
 
     /// The memory of a request that was answered is for the next one.
@@ -542,6 +565,7 @@ impl Ros {
                     self.keep_results_if_pseudo(now, out);
                 }
             }
+            Command::Sample => self.showing.sampler.ask(),
             Command::Abandon => {
                 self.ending.abandon();
                 self.stop_links(now, out);
@@ -568,6 +592,9 @@ impl Component for Ros {
     fn flush(&mut self, now: Time, out: &mut Outbox) {
         self.judge_clocks(out);
         self.take_stock(now, out);
+        if !self.showing.waiting.is_empty() {
+            self.show(out);
+        }
         self.push(now, out);
         self.answers.replies.flush(out);
     }
@@ -595,7 +622,8 @@ impl Component for Ros {
 
     fn report(&self, _now: Time) -> Report {
         let refused = self.counters.clears_refused + self.clearing.sequence.refused() + self.clearing.valid.refused();
-        let mut sum = RosCounters { clears_refused: refused, ..self.counters }.to_values();
+        let (samples, samples_lost) = (self.showing.sampler.given, self.showing.sampler.lost);
+        let mut sum = RosCounters { clears_refused: refused, samples, samples_lost, ..self.counters }.to_values();
         for rob in &self.robs {
             for (total, value) in sum.iter_mut().zip(rob.counters().to_values()) {
                 *total += value;

@@ -320,6 +320,10 @@ counters! {
         timeouts: Idle,
         /// Replies of its read-out systems that nothing waited for any more.
         replies_late: Idle,
+        /// Events that were shown to those who watch the run.
+        samples: Idle,
+        /// Events that were to be shown and were not: nobody had asked for more, they were too large, or cleared before.
+        samples_lost: Idle,
     }
 }
 
@@ -386,6 +390,10 @@ counters! {
         frames_malformed: Idle,
         /// Datagrams of others than the device.
         frames_foreign: Idle,
+        /// Events that were shown to those who watch the run.
+        samples: Idle,
+        /// Events that were to be shown and were not: nobody had asked for more, they were too large, or cleared before.
+        samples_lost: Idle,
         /// Datagrams or bytes of devices that came when there was no run.
         frames_outside: Idle,
         /// Datagrams of devices that the kernel dropped, since nobody had room for them.

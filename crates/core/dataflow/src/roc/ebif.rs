@@ -16,9 +16,11 @@ use crate::groups::WEIGHT_MAX;
 use crate::message::{Command, DataReply, DataRequest, EventInfo, Message, PushOrder, UNASKED};
 use crate::readout::pusher::{PushParameters, Pusher};
 use crate::readout::replies::{Parts, Replies};
+use crate::readout::showing::Showing;
 use crate::report::{Counters, EbifCounters, Report};
 use base::bulk::{Bulk, BulkParts};
 use base::ids::{EventId, NodeId, Role};
+use base::sampling::{Sampler, SamplingRule};
 use base::time::Time;
 
 /// How the interface of a crate to event building is set up.
@@ -34,6 +36,8 @@ pub struct EbifParameters {
     pub request_timeout: Duration,
     /// Most bytes of replies that travel in one message, unless the reply for a single event has more.
     pub group_bytes_max: usize,
+    /// Which events are shown to those who watch, if any are.
+    pub sampling: Option<SamplingRule>,
 }
 
 /// The interface of a crate to event building.
@@ -58,6 +62,7 @@ pub struct Ebif {
     replies: Replies,
     pusher: Option<Pusher>,
     draining: bool,
+    showing: Showing,
     counters: EbifCounters,
 }
 
@@ -106,6 +111,7 @@ impl Ebif {
             replies: Replies::new(parameters.group_bytes_max),
             pusher,
             draining: false,
+            showing: Showing::new(parameters.sampling),
             counters: EbifCounters::default(),
             parameters,
         }
@@ -199,9 +205,13 @@ impl Ebif {
             return;
         }
         let Collection { event, target, data } = self.collections.remove(&own).expect("it is there");
-        let event = event.event;
         while self.deadlines.pop_front_if(|(_, first)| !self.collections.contains_key(first)).is_some() {}
+        let is_whole = data.is_of_all();
         let (missing, mut parts) = data.finish();
+        if is_whole && self.showing.sampler.chooses(event.event, event.trigger_type, event.items) {
+            self.showing.show(event, &missing, parts.bulk(), out);
+        }
+        let event = event.event;
         self.counters.lost_robs += missing.iter().filter(|missing| missing.lost).count() as u64;
         match target {
             Target::Asked { by, attempt, request } => {
@@ -356,6 +366,7 @@ impl Component for Ebif {
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(Command::Drain | Command::Abandon) => self.drain(),
+            Input::Command(Command::Sample) => self.showing.sampler.ask(),
             Input::Deadline => {
                 self.time_out(now, out);
                 self.pusher.iter_mut().for_each(|pusher| pusher.on_deadline(now));
@@ -381,7 +392,8 @@ impl Component for Ebif {
     }
 
     fn report(&self, _now: Time) -> Report {
-        let counters = EbifCounters { in_hand: self.in_hand() as u64, ..self.counters };
+        let Sampler { given: samples, lost: samples_lost, .. } = self.showing.sampler;
+        let counters = EbifCounters { in_hand: self.in_hand() as u64, samples, samples_lost, ..self.counters };
         Report::of(Role::Ebif, counters.to_values())
     }
 

@@ -42,6 +42,11 @@ impl Gathering {
         Self { left: shares.len(), shares, missing }
     }
 
+    /// Whether all ROBs were asked for.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.shares.iter().all(|share| share.robs.is_empty())
+    }
+
     /// Those that have not answered, each with the names of its ROBs; no names stand for all.
     pub(super) fn asked(&self) -> impl Iterator<Item = (NodeId, &[u32])> {
         self.shares.iter().filter(|share| share.come.is_none()).map(|share| (share.of, &share.robs[..]))

@@ -310,6 +310,7 @@ impl Driver {
             level1: Some(LEVEL1),
             in_flight: 4,
             dfm: DFM,
+            sampling: None,
             late,
         });
         let mut driver = Self { ros, now: Time::ZERO };

@@ -2,6 +2,7 @@
 
 mod any_frame;
 mod assignment;
+mod cleared_ids;
 mod event_builder;
 mod event_builder_serving;
 mod filter_daemon;
@@ -22,6 +23,7 @@ mod regressions;
 mod report;
 mod roc;
 mod roib;
+mod showing;
 mod slices;
 mod steering;
 mod streams;

@@ -224,6 +224,7 @@ impl Driver {
             level1: Some(LEVEL1),
             in_flight: 4,
             dfm: DFM,
+            sampling: None,
             late: false,
         });
         let mut driver = Self { ros, now: Time::ZERO, sequence: 0 };

@@ -183,6 +183,7 @@ impl Driver {
             level1: Some(LEVEL1),
             in_flight: 100,
             dfm: DFM,
+            sampling: None,
             late: false,
         });
         let mut driver = Self { ros, now: Time::ZERO };

@@ -180,6 +180,7 @@ fn readout(dfm: NodeId) -> RosParameters {
         level1: None,
         in_flight: 16,
         dfm,
+        sampling: None,
         late: false,
     }
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
+use base::sampling::SamplingRule;
 use base::time::Time;
 use dataflow::building::destinations::Destinations;
 use dataflow::component::{Action, Component, Input, PeerState};
 use dataflow::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing, PushOrder, UNASKED};
+use dataflow::node::RUN_CONTROL;
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::report::{Counters, EbifCounters, TrgCounters};
 use dataflow::roc::CrateRos;
@@ -24,6 +26,7 @@ const TRG: NodeId = NodeId(5);
 const EBIF: NodeId = NodeId(6);
 const ROS: [NodeId; 2] = [NodeId(7), NodeId(8)];
 const TIMEOUT: Duration = Duration::from_millis(10);
+const ALL: SamplingRule = SamplingRule { trigger_types: [0; 4], items: 0, prescale: 1, samples: 2, bytes: 1000 };
 
 #[test]
 fn triggers_go_to_all_and_are_taken_when_all_have_taken_them() {
@@ -212,6 +215,7 @@ fn a_system_that_comes_later_is_asked_when_it_has_come() {
         waiting_max: 8,
         request_timeout: TIMEOUT,
         group_bytes_max: 10_000,
+        sampling: Some(ALL),
     });
     at(0, &mut ebif, [up(SFI, 0), up(ROS[0], 0)]);
     let sent = at(0, &mut ebif, [asks(1, 5, &[]), gives(ROS[0], &[(1, 1, 10)])]);
@@ -260,6 +264,39 @@ fn what_is_not_whole_is_not_pushed_and_nothing_is_left_at_the_end() {
     assert_eq!((counters(&ebif).dropped_end, counters(&ebif).in_hand), (1, 0));
 }
 
+/// Whether builders ask or are given, and whatever is missing.
+#[test]
+fn a_crate_shows_what_it_gives_to_builders_if_somebody_watches() {
+    for pushes in [false, true] {
+        let mut ebif = ebif(pushes);
+        let wants = |event: u64| if pushes { orders(&[event]) } else { asks(event, 5, &[]) };
+        let gives_all = |number: u32| ROS.map(|ros| gives(ros, &[(number.into(), number, 10)]));
+        at(0, &mut ebif, [wants(1)]);
+        assert_eq!(shown(&at(0, &mut ebif, gives_all(1))), [], "nobody watches");
+        at(0, &mut ebif, [Input::Command(Command::Sample), wants(2)]);
+        assert_eq!(shown(&at(0, &mut ebif, gives_all(2))), [(2, 20, vec![])]);
+        at(0, &mut ebif, [asks(3, 5, &[10])]);
+        assert_eq!(shown(&at(0, &mut ebif, [gives(ROS[0], &[(3, 3, 10)])])), [], "a ROB alone");
+        at(0, &mut ebif, [wants(4), peer(ROS[1], PeerState::Down)]);
+        assert_eq!(shown(&at(0, &mut ebif, [gives(ROS[0], &[(4, 4, 10)])])), [(4, 10, vec![20, 21])]);
+        let sent = at(0, &mut ebif, [wants(5), gives(ROS[0], &[(5, 5, 10)])]);
+        assert_eq!((shown(&sent), counters(&ebif).samples, counters(&ebif).samples_lost), (vec![], 2, 1));
+    }
+}
+
+/// Events that are shown, with their bytes and the ROBs that are missing.
+fn shown(sent: &[(NodeId, Message)]) -> Vec<(u64, usize, Vec<u32>)> {
+    let of = |(to, message): &(NodeId, Message)| match message {
+        Message::Sample(recording) => {
+            assert_eq!(*to, RUN_CONTROL);
+            let built = &recording.built;
+            Some((built.event.event.0, built.bulk.len(), built.missing.clone()))
+        }
+        _ => None,
+    };
+    sent.iter().filter_map(of).collect()
+}
+
 fn systems() -> Vec<CrateRos> {
     let robs = |place: u32| vec![10 * place + 10, 10 * place + 11];
     (0..).zip(ROS).map(|(place, node)| CrateRos { node, robs: robs(place) }).collect()
@@ -301,6 +338,7 @@ fn ebif(pushes: bool) -> Ebif {
         waiting_max: 8,
         request_timeout: TIMEOUT,
         group_bytes_max: 10_000,
+        sampling: Some(ALL),
     });
     at(0, &mut ebif, [TRG, SFI, ROS[0], ROS[1]].map(|node| up(node, 0)));
     ebif

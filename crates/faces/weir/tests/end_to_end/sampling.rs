@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::files::check_all;
-use crate::running::{Job, program, within_deadline};
+use crate::running::{Job, examples, program, within_deadline};
 use crate::served::Served;
 
 #[test]
@@ -92,6 +92,79 @@ fn what_a_terminal_shows(served: &Served) {
     assert!(refused.contains("no sample 999999999"), "{refused}");
     let refused = served.refused("anna", &["sample", "--of", "ros-1"], 1);
     assert!(refused.contains("no sample is of ros-1: expected efd-1, sfi-1"), "{refused}");
+}
+
+/// Each module shows its part of the same events, by trigger type.
+#[test]
+fn every_module_of_a_read_out_crate_shows_the_same_events() {
+    let test = "sampling::every_module_of_a_read_out_crate_shows_the_same_events";
+    let stages = ["ros", "ebif", "sfi", "efd"];
+    let job = Job::example("readout-crate").patient().set("l2pu.step_accept", "0.5").set("level1.rate", "2 kHz");
+    let job = job.set("sampling.stages", "[\"ros\", \"ebif\", \"sfi\", \"efd\"]").set("sampling.prescale", "7");
+    let mut served = Served::start(job.set("sampling.samples", "1000").set("transport.roc", "shm"));
+    served.ctl("anna", &["boot"]);
+    served.ctl("anna", &["start", "--duration", "1h"]);
+    let mut found = Vec::new();
+    within_deadline("all modules show the same event", || {
+        let samples = served.get("samples").as_array().unwrap().clone();
+        let of = |event: &Value| samples.iter().filter(|sample| sample["event"] == *event).cloned().collect::<Vec<_>>();
+        let builds = samples.iter().filter(|sample| sample["stage"] == "efd").map(|sample| of(&sample["event"]));
+        // Five read-out systems, the crate of four, the builder, the filter.
+        found = builds.into_iter().find(|all| all.len() == 8).unwrap_or_default();
+        !found.is_empty()
+    });
+    let mut seen: Vec<&str> = found.iter().map(|sample| sample["stage"].as_str().unwrap()).collect();
+    seen.dedup();
+    assert!(stages.iter().all(|stage| seen.contains(stage)), "{found:?}");
+    let trees: Vec<Value> = found.iter().map(|sample| served.get(&format!("samples/{}", sample["number"]))).collect();
+    let robs = |tree: &Value| -> Vec<Value> {
+        let branches = tree["tree"]["readout"].as_array().unwrap().clone();
+        let robs = branches.into_iter().flat_map(|branch| branch["robs"].as_array().unwrap().clone());
+        let mut robs: Vec<Value> =
+            robs.map(|rob| json!([rob["source_id"], rob["bytes"], rob["rod"]["level1_id"]])).collect();
+        robs.sort_by_key(Value::to_string);
+        robs
+    };
+    let of_sfi = robs(trees.iter().find(|tree| tree["stage"] == "sfi").unwrap());
+    for tree in &trees {
+        let (stage, its) = (tree["stage"].as_str().unwrap(), robs(tree));
+        let is_part = ["ros", "ebif"].contains(&stage);
+        let count = its.iter().filter(|rob| of_sfi.contains(rob)).count();
+        assert!(stage == "efd" || count == its.len(), "its fragments are those that are built: {tree}");
+        assert_eq!(
+            count,
+            match stage {
+                "ros" => 1,
+                "ebif" => 4,
+                _ => of_sfi.len(),
+            },
+            "{tree}"
+        );
+        assert_eq!((&tree["tree"]["problems"], &tree["incomplete"]), (&json!([]), &json!(false)), "{tree}");
+        let status = tree["tree"]["header"]["status"][0].as_str().unwrap();
+        assert_eq!(status.starts_with("0x8"), is_part, "the bit of partial events: {tree}");
+    }
+    let number = found.iter().find(|sample| sample["stage"] == "ros").unwrap()["number"].to_string();
+    served.ctl("anna", &["sample", "--number", &number, "--output", "part.data"]);
+    let part = served.running.directory().join("part.data");
+    for verb in ["check", "dump"] {
+        let output = Command::new(program()).args(["file", verb]).arg(&part).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    if let Some(python) = testkit::python(test) {
+        let package = examples().parent().unwrap().join("python");
+        let code = "from weir.monitor import Monitor; import sys\n\
+                    sample = next(Monitor(address=sys.argv[1], key=\"\").events(stage=\"ros\"))\n\
+                    print(sample.application[:4], len(sample.fragments))";
+        let output =
+            Command::new(python).args(["-c", code, &served.address]).env("PYTHONPATH", package).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ros- 1\n", "{output:?}");
+    }
+    served.ctl("anna", &["stop"]);
+    let over = served.until("the run is over", |status| status["last"]["number"] == 1);
+    assert_eq!(over["last"]["state"], "ok", "{over}");
+    served.running.signal(Signal::SIGINT);
+    served.end().expect(0);
 }
 
 fn wrong_requests(served: &Served) {

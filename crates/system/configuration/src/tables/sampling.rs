@@ -1,5 +1,6 @@
 //! `[sampling]`: which events are shown to those who watch a run.
 
+use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::units::Size;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Sampling {
-    /// Who shows events: `"sfi"`, as they are built, and `"efd"`, those that are to be recorded. With an empty list nobody does.
+    /// Who shows events: `"sfi"`, as they are built, and `"efd"`, those that are to be recorded. `"ros"` and `"ebif"` show what a read-out
+    /// system or a crate gives to an event builder. With an empty list nobody does.
     pub stages: Vec<SamplingStage>,
     /// Level-1 trigger types of these events, 0 to 255; if empty, all.
     pub trigger_types: Vec<u8>,
@@ -31,10 +33,26 @@ pub struct Sampling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SamplingStage {
+    /// Read-out systems.
+    Ros,
+    /// Interfaces of read-out crates to event building.
+    Ebif,
     /// Event builders.
     Sfi,
     /// Filter daemons.
     Efd,
+}
+
+impl SamplingStage {
+    /// The role of those who show events.
+    pub fn role(self) -> Role {
+        match self {
+            Self::Ros => Role::Ros,
+            Self::Ebif => Role::Ebif,
+            Self::Sfi => Role::Sfi,
+            Self::Efd => Role::Efd,
+        }
+    }
 }
 
 impl Default for Sampling {

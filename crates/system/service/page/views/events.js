@@ -10,7 +10,7 @@ const list = el("div", { className: "panel scroll tall", tabIndex: 0, ariaLabel:
 const sheet = el("div", { className: "sheet" });
 const parts = el("div", { className: "two" });
 const stage = el("select", { onchange: drawList },
-  ...[["", "all"], ["sfi", "event builders"], ["efd", "event filter"]].map(([value, text]) => el("option", { value }, text)));
+  ...[["", "all"], ["ros", "read-out systems"], ["ebif", "read-out crates"], ["sfi", "event builders"], ["efd", "event filter"]].map(([value, text]) => el("option", { value }, text)));
 const follows = el("input", { type: "checkbox", checked: true, onchange: () => follows.checked && openNewest() });
 const count = el("p", { className: "soft", role: "status" });
 let samples = [];

@@ -23,8 +23,11 @@ struct Counts {
 }
 
 impl Own {
-    /// Takes an event as it was built or, of an EFD, as it is to be recorded.
+    /// Takes an event as it was built or, of an EFD, as it is to be recorded. A part of the read-out shows the same events.
     pub(crate) fn fill(&mut self, stage: Role, event: &[u8]) {
+        if !matches!(stage, Role::Sfi | Role::Efd) {
+            return;
+        }
         let is_filtered = stage == Role::Efd;
         self.sizes[usize::from(is_filtered)].fill(event.len() as f64, &size_edges());
         if let Some(event) = Event::parse(event).ok().filter(|_| !is_filtered) {
@@ -82,6 +85,7 @@ mod tests {
     #[test]
     fn each_value_is_in_its_bin_or_outside() {
         let mut own = Own::default();
+        own.fill(Role::Ros, &[0; 64]);
         [63, 64, 64, 65, 1 << 20, (64 << 20) + 1].iter().for_each(|len| own.fill(Role::Efd, &vec![0; *len]));
         let histograms: Vec<Histogram> = own.histograms().collect();
         let [sizes] = histograms.try_into().unwrap();

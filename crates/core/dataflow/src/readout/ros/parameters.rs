@@ -9,6 +9,7 @@ use crate::message::EventInfo;
 use crate::readout::pusher::PushParameters;
 use base::bulk::Bulk;
 use base::ids::NodeId;
+use base::sampling::SamplingRule;
 use timing::Interval;
 use timing::rule::Rule;
 use timing::slices::Slices;
@@ -41,6 +42,8 @@ pub struct RosParameters {
     pub in_flight: u64,
     /// Who clears.
     pub dfm: NodeId,
+    /// Which events are shown to those who watch, if any are.
+    pub sampling: Option<SamplingRule>,
     /// Whether the run has begun already: clear groups before the next are not missed.
     pub late: bool,
 }

@@ -34,6 +34,7 @@ impl Ros {
         }
         let deadline = now + self.parameters.request_timeout;
         for &PushOrder { event, sfi } in orders {
+            self.showing.note(&event);
             let request = self.request(sfi, event.event, PUSH, &[]);
             self.take_request(deadline, event, request, out);
         }

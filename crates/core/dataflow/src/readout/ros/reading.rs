@@ -104,6 +104,9 @@ impl Ros {
             if let Some((request, deadline)) = request {
                 self.on_request(deadline, request, out);
             }
+            if builder.is_some() {
+                self.showing.note(&event);
+            }
             self.pushing.offers.extend(builder.map(|builder| (builder, event.event)));
         }
         if self.reads.under_way.is_empty() && self.reads.under_way.capacity() > TO_READ_KEPT {

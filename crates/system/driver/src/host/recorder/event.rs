@@ -60,9 +60,12 @@ impl EventMaker {
         Self { lumi_block: u16::try_from(lumi_block).unwrap_or(u16::MAX), ..self }
     }
 
-    /// A whole event that came at that time and goes to streams with these tag words, in one piece and not compressed.
-    pub fn whole(&self, came: Time, recording: &Recording, stream_tags: Vec<u32>) -> Vec<u8> {
-        let parts = self.parts(came, recording, stream_tags);
+    /// An event that came at that time and goes to streams with these tag words, in one piece and not compressed. It may be a part of one.
+    pub fn whole(&self, came: Time, recording: &Recording, (tags, is_part): (Vec<u32>, bool)) -> Vec<u8> {
+        let mut parts = self.parts(came, recording, tags);
+        if is_part {
+            parts.header.status[0] |= StatusWord::event(GenericStatus::empty(), EventStatus::PARTIAL).0;
+        }
         let robs = parts.slices.iter().map(PageSlice::as_bytes).chain(parts.lost.iter().map(|(_, rob)| rob.as_slice()));
         self.in_pieces(&parts.header, robs.collect()).pieces().concat()
     }
