@@ -118,6 +118,12 @@ fn this_machine_gets_all_tables_and_a_part_of_a_configuration() {
     {
         assert!(ended.stdout.contains(&format!("## {table}")) && html.contains(table), "{table}: {}", ended.stdout);
     }
+    let (_, conclusions) = ended.stdout.split_once("## Whether the conclusions of OS1998 hold here").unwrap();
+    for table in ["(Table 1)", "(Table 2)", "(Table 3)"] {
+        let told = conclusions.lines().find(|line| line.starts_with("| ") && line.contains(table));
+        let told = told.unwrap_or_else(|| panic!("no conclusion of {table}: {conclusions}"));
+        assert!(["| yes |", "| no |", "| – |"].iter().any(|holds| told.contains(holds)), "{told}");
+    }
     for not_a_number in ["NaN", " inf "] {
         assert!(!ended.stdout.contains(not_a_number) && !html.contains(not_a_number), "{}", ended.stdout);
     }
