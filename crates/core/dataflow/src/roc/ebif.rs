@@ -206,9 +206,9 @@ impl Ebif {
         }
         let Collection { event, target, data } = self.collections.remove(&own).expect("it is there");
         while self.deadlines.pop_front_if(|(_, first)| !self.collections.contains_key(first)).is_some() {}
-        let is_whole = data.is_of_all();
+        let is_shown = self.showing.sampler.chooses(event.event, event.trigger_type, event.items) && data.is_of_all();
         let (missing, mut parts) = data.finish();
-        if is_whole && self.showing.sampler.chooses(event.event, event.trigger_type, event.items) {
+        if is_shown {
             self.showing.show(event, &missing, parts.bulk(), out);
         }
         let event = event.event;
