@@ -113,6 +113,10 @@ impl Checker<'_> {
             let message = "expected \"efd\" with an event filter alone: there is no [ef]".to_owned();
             self.problem(&["sampling.stages"], message);
         }
+        if self.partition.sampling.stages.contains(&SamplingStage::Ebif) && self.partition.roc.is_none() {
+            let message = "expected \"ebif\" with read-out crates alone: there is no [roc]".to_owned();
+            self.problem(&["sampling.stages"], message);
+        }
     }
 
     fn names(&mut self) {

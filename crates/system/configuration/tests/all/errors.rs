@@ -92,9 +92,10 @@ fn datagrams() {
 #[test]
 fn who_shows_events_is_there() {
     assert_eq!(
-        overridden(&["sampling.stages=[\"efd\"]", "sampling.items=[32]"]).join("\n"),
+        overridden(&["sampling.stages=[\"efd\", \"ebif\"]", "sampling.items=[32]"]).join("\n"),
         "--set sampling.items: expected numbers of level-1 items from 0 to 31, found 32\n\
-         --set sampling.stages: expected \"efd\" with an event filter alone: there is no [ef]"
+         --set sampling.stages: expected \"efd\" with an event filter alone: there is no [ef]\n\
+         --set sampling.stages: expected \"ebif\" with read-out crates alone: there is no [roc]"
     );
 }
 
