@@ -89,6 +89,7 @@ fn name(verb: &CtlVerb) -> &'static str {
     match verb {
         CtlVerb::Status { .. } => "status",
         CtlVerb::Sample(_) => "sample",
+        CtlVerb::Messages(_) => "messages",
         CtlVerb::Boot => "boot",
         CtlVerb::Start { .. } => "start",
         CtlVerb::Pause => "pause",

@@ -13,7 +13,7 @@ pub(super) fn messages(found: &RunControl, wanted: &MessagesArgs) -> Result<Exit
     // What is said between the two is asked for when something else is said.
     let events = if wanted.follow { Some(found.events()?) } else { None };
     let mut behind = 0;
-    let mut show = || {
+    let mut show = || -> Result<Exit, Unheard> {
         let said = match found.find_in("messages", &query(wanted, behind))? {
             Ok(said) => said,
             Err(refused) => {

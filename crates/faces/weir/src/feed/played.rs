@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use base::bulk::Bulk;
+use base::bulk::{Bulk, PageSlice};
 use base::ids::EventId;
 use configuration::Partition;
 use dataflow::level1::trigger::TriggerSource;
@@ -89,7 +89,7 @@ impl Played {
 
 /// The data of a fragment, as far as there is room.
 fn data(fragment: &Bulk, slot: &mut [u8]) -> Result<Payload, Failure> {
-    let bytes: Vec<u8> = fragment.slices().iter().flat_map(|slice| slice.as_bytes()).copied().collect();
+    let bytes: Vec<u8> = fragment.slices().iter().flat_map(PageSlice::as_bytes).copied().collect();
     let rob = Rob::parse(EventFormat::V5, &bytes)?;
     if rob.status().generic().contains(GenericStatus::DUMMY) {
         return Ok(Payload::Absent);

@@ -299,6 +299,7 @@ mod tests {
             severity: "warning".into(),
             text: "run 7 begins".into(),
             at_ms: 0,
+            repeats: 0,
         }));
         model
     }
