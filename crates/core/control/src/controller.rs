@@ -85,6 +85,21 @@ enum Phase {
     Ended,
 }
 
+/// What one life of run control knows of a run, and the next one has to.
+#[derive(Clone, Debug, Default)]
+pub struct Inheritance {
+    /// When it began.
+    pub began: Time,
+    /// Whether triggers are held back.
+    pub is_paused: bool,
+    /// What applications have counted.
+    pub lives: Lives,
+    /// Applications that died, and did not return.
+    pub dead: Vec<NodeId>,
+    /// Why the run ends early, if it does.
+    pub reasons: Vec<String>,
+}
+
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Ending {
@@ -157,6 +172,38 @@ impl Controller {
             self.command(role, Command::Start, out);
         }
         Ok(())
+    }
+
+    /// Takes over a run that a former life of run control has begun and that goes on.
+    ///
+    /// # Errors
+    /// They are not connected.
+    pub fn inherit(&mut self, inheritance: Inheritance) -> Result<(), Illegal> {
+        let Inheritance { began, is_paused, lives, dead, reasons } = inheritance;
+        self.go(Verb::Start)?;
+        if is_paused {
+            self.change(Verb::Pause);
+        }
+        let ends_at = self.limits.duration.map(|duration| began + duration);
+        self.run =
+            OneRun { phase: Phase::Running, started: Some(began), ends_at, lives, dead, reasons, ..OneRun::default() };
+        Ok(())
+    }
+
+    /// What the next life of run control has to know, should it have to take over.
+    pub fn legacy(&self) -> Option<Inheritance> {
+        Some(Inheritance {
+            began: self.run.started?,
+            is_paused: self.state == State::Paused,
+            lives: self.run.lives.clone(),
+            dead: self.run.dead.clone(),
+            reasons: self.run.reasons.clone(),
+        })
+    }
+
+    /// Whether some applications have drained, as is told again to run control that has taken over.
+    pub fn has_drained_any(&self) -> bool {
+        !self.run.drained.is_empty()
     }
 
     /// They have given up their configuration and connections, and wait for another run. It also ends a fault.

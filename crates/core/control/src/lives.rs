@@ -47,6 +47,25 @@ impl Lives {
         nodes.into_iter().filter_map(|node| Some((node, self.of(node)?))).collect()
     }
 
+    /// All that is known, for [`Lives::of_kept`]. Of each application there are the newest report of the life that is there, and what its
+    /// former lives have counted together. The last word says whether one of these has ended without a last report.
+    pub fn kept(&self) -> impl Iterator<Item = (NodeId, [Option<&Report>; 2], bool)> {
+        let nodes: BTreeSet<&NodeId> = self.newest.keys().chain(self.former.keys()).chain(&self.cut_short).collect();
+        let reports = |node| [self.newest.get(node), self.former.get(node)];
+        nodes.into_iter().map(move |node| (*node, reports(node), self.cut_short.contains(node)))
+    }
+
+    /// The same as those that were kept.
+    pub fn of_kept(kept: impl IntoIterator<Item = (NodeId, [Option<Report>; 2], bool)>) -> Self {
+        let mut lives = Self::default();
+        for (node, [newest, former], is_cut_short) in kept {
+            newest.into_iter().for_each(|report| _ = lives.newest.insert(node, report));
+            former.into_iter().for_each(|report| _ = lives.former.insert(node, report));
+            lives.cut_short.extend(is_cut_short.then_some(node));
+        }
+        lives
+    }
+
     /// Applications whose counts are lower bounds: a life of them has ended without a last word.
     pub fn cut_short(&self) -> &BTreeSet<NodeId> {
         &self.cut_short
@@ -175,6 +194,10 @@ mod tests {
         lives.on_report(NODE, report(2, 30, 1));
         lives.on_death(NODE);
         lives.on_report(NODE, report(1, 5, 1));
+        let kept = lives
+            .kept()
+            .map(|(node, reports, is_cut_short)| (node, reports.map(Option::<&Report>::cloned), is_cut_short));
+        assert_eq!(Lives::of_kept(kept), lives);
         let all = lives.of(NODE).unwrap();
         let times: BTreeMap<NodeId, u64> = all.blocked.iter().map(|blocked| (blocked.by, blocked.time_ns)).collect();
         assert_eq!(times, [(NodeId(1), 105), (NodeId(2), 30)].into());

@@ -9,8 +9,10 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use base::ids::{Incarnation, NodeId, RunNumber};
+use base::time::Time;
 use dataflow::component::PeerState;
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
@@ -31,6 +33,8 @@ pub struct Identity {
     pub address: String,
     /// Where run control listens.
     pub control: String,
+    /// The life that run control is in.
+    pub control_life: Incarnation,
 }
 
 /// What the configuration says of an application's place.
@@ -44,6 +48,8 @@ pub struct Place {
     pub shares: bool,
     /// Whether it is the one that connects to network ports.
     pub asks: bool,
+    /// How long it goes on without run control, which may come back.
+    pub patience: Duration,
 }
 
 /// What binds two applications.
@@ -81,6 +87,8 @@ pub trait ParticipantDriver: Driver {
     /// Gives up all that it has of a run and ends all connections but that to run control. From now on it is in its first life, and
     /// proves that it belongs to the next run.
     fn leave_place(&mut self, control: LinkId);
+    /// Run control is back: the component says again what it must not miss. A driver whose run control never comes back has nothing to do.
+    fn say_again(&mut self) {}
     /// What a connection is, if it is there.
     fn medium(&self, link: LinkId) -> Option<Medium>;
 }
@@ -108,6 +116,10 @@ pub struct Participant {
     was_in_run: bool,
     end: Option<End>,
     is_alone: bool,
+    /// It goes on without run control until then.
+    alone_until: Option<Time>,
+    /// Connections that were lost in this run, as run control was told.
+    lost: Vec<Message>,
 }
 
 /// How it came to an end.
@@ -154,7 +166,7 @@ impl Participant {
     /// There is no way to it, for this reason.
     pub fn join(driver: &mut dyn ParticipantDriver, identity: Identity) -> Result<Self, String> {
         let strand = Strand { medium: Medium::Tcp, port: None };
-        let control = driver.connect((RUN_CONTROL, Incarnation::FIRST), &identity.control, strand)?;
+        let control = driver.connect((RUN_CONTROL, identity.control_life), &identity.control, strand)?;
         Ok(Self {
             run: identity.run,
             identity,
@@ -170,6 +182,8 @@ impl Participant {
             was_in_run: false,
             end: None,
             is_alone: false,
+            alone_until: None,
+            lost: Vec::new(),
         })
     }
 
@@ -235,6 +249,9 @@ impl Participant {
                 let connected = self.on_peers(driver, &peers);
                 self.report_failure(driver, connected);
             }
+            Message::Greet { .. } if !from_control && self.is_control_again(&envelope) => {
+                self.on_control_again(driver, link, envelope.from_incarnation);
+            }
             Message::Greet { part, datagrams } if !from_control => {
                 self.on_greet(driver, link, &envelope, part, &datagrams);
             }
@@ -252,6 +269,10 @@ impl Participant {
         driver.close(link);
         if link == self.control {
             self.is_alone = true;
+            if let Some(patience) = self.patience() {
+                self.alone_until = Some(driver.now() + patience);
+                return;
+            }
             let refused = || End::Refused(format!("run control did not take it in: {reason}"));
             let was_taken_in = self.place.is_some() || self.was_in_run;
             let end = if was_taken_in { End::Orphaned } else { refused() };
@@ -259,6 +280,44 @@ impl Participant {
         } else if self.end.is_none() {
             self.lose(driver, link, reason);
         }
+    }
+
+    /// To be called when [`Participant::next_deadline`] has come.
+    pub fn on_deadline(&mut self, now: Time) {
+        if self.alone_until.is_some_and(|until| until <= now) {
+            self.alone_until = None;
+            self.end.get_or_insert(End::Orphaned);
+        }
+    }
+
+    /// When run control is waited for no more, if it is waited for.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.alone_until
+    }
+
+    /// How long it goes on without run control, if it does at all.
+    fn patience(&self) -> Option<Duration> {
+        let patience = self.place.as_ref().filter(|_| self.is_ready && self.end.is_none())?.patience;
+        (!patience.is_zero()).then_some(patience)
+    }
+
+    /// Whether run control says that it is in a life behind the one that is known, and finds this application in a run.
+    fn is_control_again(&self, envelope: &Envelope) -> bool {
+        let is_later = envelope.from == RUN_CONTROL && envelope.from_incarnation > self.identity.control_life;
+        is_later && self.patience().is_some()
+    }
+
+    /// Run control has taken over what its former life has left. That life is not heard any more, if it still lives.
+    fn on_control_again(&mut self, driver: &mut dyn ParticipantDriver, link: LinkId, life: Incarnation) {
+        driver.close(self.control);
+        (self.control, self.identity.control_life) = (link, life);
+        (self.is_alone, self.alone_until) = (false, None);
+        driver.open(link);
+        driver.route(RUN_CONTROL, link, Way::All);
+        let datagrams = driver.datagram_addresses().into();
+        self.say_to_control(driver, Message::Ready { datagrams });
+        self.lost.iter().for_each(|lost| self.say_to_control(driver, lost.clone()));
+        driver.say_again();
     }
 
     /// Words for people, by way of run control.
@@ -286,6 +345,7 @@ impl Participant {
         self.further.clear();
         self.lives.clear();
         self.over.clear();
+        self.lost.clear();
         self.was_in_run = true;
     }
 
@@ -306,7 +366,8 @@ impl Participant {
         }
         if place.shares && !place.in_parent.is_empty() {
             let strand = Strand { medium: Medium::Shm, port: None };
-            let link = driver.connect((RUN_CONTROL, Incarnation::FIRST), &self.identity.control, strand)?;
+            let control = (RUN_CONTROL, self.identity.control_life);
+            let link = driver.connect(control, &self.identity.control, strand)?;
             self.to_parent = Some(ToParent { link, is_open: false });
         }
         self.place = Some(place);
@@ -507,7 +568,9 @@ impl Participant {
         if let Some(awaited) = self.awaited.as_mut().filter(|_| is_late) {
             awaited.retain(|other| *other != node);
         }
-        self.say_to_control(driver, Message::Lost { node, life, reason: reason.to_owned() });
+        let lost = Message::Lost { node, life, reason: reason.to_owned() };
+        self.say_to_control(driver, lost.clone());
+        self.lost.push(lost);
     }
 
     /// Run control says that a peer will not return.

@@ -5,6 +5,7 @@
 //! all join again, in their first lives.
 
 mod held;
+mod taking_over;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -23,6 +24,8 @@ use crate::challenge::Member;
 use crate::passage::{Driver, LinkId, Medium, Strand, Way};
 use crate::restarts::Restarts;
 use held::Held;
+
+pub use taking_over::{Legacy, MemberLeft};
 
 /// What the registrar of a partition has to know.
 #[derive(Clone, Debug)]
@@ -82,6 +85,13 @@ pub struct NotStarted {
 
 /// What a driver does for the registrar.
 pub trait RegistrarDriver: Driver {
+    /// Makes a connection to an application that listens at this address. Only run control that takes over calls.
+    ///
+    /// # Errors
+    /// There is no way to it, for this reason.
+    fn call(&mut self, _to: Member, _address: &str) -> Result<LinkId, String> {
+        Err("run control here takes nothing over".into())
+    }
     /// Starts a life of an application that has no process, or whose process has ended.
     ///
     /// # Errors
@@ -108,6 +118,8 @@ pub trait RegistrarDriver: Driver {
 /// Run control's side of joining.
 pub struct Registrar {
     parameters: RegistrarParameters,
+    /// The life of run control.
+    control: Incarnation,
     entries: Vec<Entry>,
     stage: Stage,
     /// The one that begins or goes on; none between two runs.
@@ -146,6 +158,8 @@ enum Stage {
     Leaving,
     /// No other run follows.
     Over,
+    /// Members of a run that a former life of run control has begun are called.
+    TakingOver,
 }
 
 enum Process {
@@ -206,6 +220,7 @@ impl Registrar {
             commands: BTreeMap::new(),
             complaints: Vec::new(),
             not_accepted: None,
+            control: Incarnation::FIRST,
             parameters,
         }
     }
@@ -331,7 +346,8 @@ impl Registrar {
             Stage::Starting => self.complain(driver.now(), node, None, how.into()),
             Stage::Running => self.on_death(driver, place, how),
             Stage::Waiting => self.on_death_between_runs(driver, place, how),
-            Stage::Leaving | Stage::Over => {}
+            // The others are told when they are known.
+            Stage::TakingOver | Stage::Leaving | Stage::Over => {}
         }
     }
 
@@ -427,10 +443,15 @@ impl Registrar {
         self.place(node).and_then(|place| self.entries[place].link)
     }
 
+    /// Whether a message is said again to the next life of an application.
+    pub fn remembers(message: &Message) -> bool {
+        matches!(message, Message::Command(command) if !matches!(command, Command::Progress | Command::Sample))
+    }
+
     /// The registrar says this again to the next life of the application.
     pub fn remember(&mut self, node: NodeId, message: &Message) {
         if let Message::Command(command) = message
-            && !matches!(command, Command::Progress | Command::Sample)
+            && Self::remembers(message)
         {
             let said = self.commands.entry(node).or_default();
             // What was lifted is not said again, so that no list grows with the run.
@@ -586,7 +607,10 @@ impl Registrar {
         }
         if entry.held.is_some() {
             driver.announce(&format!("{} was {how}; the run goes on without it until it is started there", entry.name));
-            self.returned.push(Restart { node, how, died: now, back: None });
+            // A former life of run control may have seen the same death.
+            if !self.returned.iter().any(|restart| restart.node == node && restart.back.is_none()) {
+                self.returned.push(Restart { node, how, died: now, back: None });
+            }
             (entry.starts_at, entry.ready_by) = (None, None);
             return;
         }

@@ -425,6 +425,114 @@ fn a_connection_takes_messages_of_the_member_that_it_has_proved_alone() {
     );
 }
 
+#[test]
+fn an_application_waits_for_run_control_and_obeys_its_next_life_alone() {
+    let (mut participant, mut did) = waiting_participant();
+    participant.on_lost(&mut did, LinkId(1), "closed");
+    participant.on_lost(&mut did, CONTROL, "closed");
+    assert!(participant.is_alone() && participant.end().is_none());
+    assert_eq!(participant.next_deadline(), Some(SECOND));
+    did.take();
+    participant.on_message(&mut did, LinkId(5), envelope((RUN_CONTROL, NEXT_LIFE)), greeting());
+    assert_eq!(did.take(), ["opens 5", "says Ready over 5", "says Lost over 5", "says all again"]);
+    assert!(!participant.is_alone() && participant.next_deadline().is_none());
+    for life in [Incarnation::FIRST, NEXT_LIFE] {
+        participant.on_message(&mut did, LinkId(6), envelope((RUN_CONTROL, life)), greeting());
+        assert_eq!(did.take(), ["refuses 6"], "a former life, or the same one again");
+    }
+    // What comes over the connection of the former life is not for anybody.
+    participant.on_message(
+        &mut did,
+        CONTROL,
+        envelope((RUN_CONTROL, Incarnation::FIRST)),
+        Message::Command(Command::Exit),
+    );
+    assert_eq!((did.take(), participant.end()), (vec!["refuses 0".to_owned()], None));
+    participant.on_message(
+        &mut did,
+        LinkId(5),
+        envelope((RUN_CONTROL, Incarnation::FIRST)),
+        Message::Command(Command::Exit),
+    );
+    assert_eq!(participant.end(), Some(&End::Dismissed));
+}
+
+#[test]
+fn an_application_that_waits_in_vain_is_orphaned() {
+    let (mut participant, mut did) = waiting_participant();
+    participant.on_lost(&mut did, CONTROL, "closed");
+    participant.on_deadline(SECOND);
+    assert_eq!(participant.end(), Some(&End::Orphaned));
+    did.take();
+    participant.on_message(&mut did, LinkId(5), envelope((RUN_CONTROL, NEXT_LIFE)), greeting());
+    assert_eq!((did.take(), participant.end()), (Vec::new(), Some(&End::Orphaned)), "it has given up");
+}
+
+/// It is connected to the event builder, and waits for run control for a second.
+fn waiting_participant() -> (Participant, Did) {
+    let (mut participant, mut did) = participant_of(Did { patience: Duration::from_secs(1), ..Did::default() });
+    let places = vec![PeerPlace { node: SFI, life: Incarnation::FIRST, address: String::new() }];
+    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, Incarnation::FIRST)), Message::Peers(places));
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
+    assert!(participant.is_ready());
+    did.take();
+    (participant, did)
+}
+
+#[test]
+fn who_takes_over_calls_those_that_live_and_starts_others_again_when_it_knows_all() {
+    let (registrar, mut did) = taken_over();
+    let mut registrar = registrar;
+    registrar.on_found(&mut did, ROS, Incarnation::FIRST);
+    assert_eq!(did.take(), ["calls 1 in life 0 at 1"]);
+    registrar.on_proven(&mut did, CALLED);
+    assert_eq!(did.take(), ["opens 9", "says Greet over 9"]);
+    assert_eq!(did.said_last.unwrap().from_incarnation, NEXT_LIFE, "of run control");
+    registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+    assert!(did.take().is_empty() && !registrar.knows_all(), "nobody hears of it yet");
+    registrar.on_message(&mut did, CALLED, envelope((ROS, Incarnation::FIRST)), ready());
+    assert!(registrar.knows_all());
+    registrar.go_on(&mut did);
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["tells of 2: Down", "starts 2 in life 4"]);
+    assert_eq!(registrar.returned().len(), 1);
+}
+
+#[test]
+fn who_takes_over_ends_those_that_were_on_their_way() {
+    let (mut registrar, mut did) = taken_over();
+    registrar.on_found(&mut did, SFI, Incarnation(4));
+    assert_eq!(did.take(), ["kills 2"], "its life is not the one that had joined");
+    registrar.on_found(&mut did, ROS, Incarnation::FIRST);
+    registrar.on_lost(&mut did, CALLED);
+    did.take();
+    did.now = SECOND;
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["kills 1"], "it has turned the call away");
+    registrar.on_ended(&mut did, ROS, "killed by SIGKILL");
+    registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+    registrar.go_on(&mut did);
+    assert_eq!(
+        did.take(),
+        ["tells of 1: Gone", "loses 1 for good: killed by SIGKILL; a run cannot go on without ros-1"]
+    );
+}
+
+/// The next life of run control, with what the former one knew: the event builder was in its fourth life.
+fn taken_over() -> (Registrar, Did) {
+    let (mut registrar, mut did) = registrar();
+    join_all(&mut registrar, &mut did);
+    registrar.begin();
+    registrar.remember(ROS, &Message::Command(Command::Start));
+    let mut legacy = registrar.legacy();
+    legacy.members[1].life = Incarnation(3);
+    let (mut next, _) = self::registrar();
+    next.inherit(NEXT_LIFE, run(RUN, false), legacy.clone());
+    assert_eq!(next.legacy(), legacy);
+    did.take();
+    (next, did)
+}
+
 /// The read-out system and the event builder are started for a run.
 fn registrar() -> (Registrar, Did) {
     registrar_of([AfterDeath::ReturnsBetweenRuns, AfterDeath::Returns], false)
@@ -478,13 +586,17 @@ fn join(registrar: &mut Registrar, did: &mut Did, link: LinkId, member: Member) 
 
 /// The read-out system, which has its place.
 fn participant() -> (Participant, Did) {
-    let mut did = Did::default();
+    participant_of(Did::default())
+}
+
+fn participant_of(mut did: Did) -> (Participant, Did) {
     let identity = Identity {
         run: RUN,
         member: (ROS, Incarnation::FIRST),
         name: "ros-1".into(),
         address: String::new(),
         control: String::new(),
+        control_life: Incarnation::FIRST,
     };
     let mut participant = Participant::join(&mut did, identity).unwrap();
     participant.on_proven(&mut did, CONTROL);
@@ -513,11 +625,13 @@ struct Did {
     introduced: usize,
     said_last: Option<Envelope>,
     now: Time,
+    /// Of an application, for run control.
+    patience: Duration,
 }
 
 impl Default for Did {
     fn default() -> Self {
-        Self { words: Vec::new(), introduced: 0, said_last: None, now: Time::ZERO }
+        Self { words: Vec::new(), introduced: 0, said_last: None, now: Time::ZERO, patience: Duration::ZERO }
     }
 }
 
@@ -571,6 +685,11 @@ impl RegistrarDriver for Did {
         Ok(())
     }
 
+    fn call(&mut self, (node, life): Member, address: &str) -> Result<LinkId, String> {
+        self.did(format!("calls {} in life {} {address}", node.0, life.0));
+        Ok(CALLED)
+    }
+
     fn kill(&mut self, node: NodeId) {
         self.did(format!("kills {}", node.0));
     }
@@ -608,11 +727,15 @@ impl ParticipantDriver for Did {
 
     fn take_place(&mut self, _: Welcome, _: LinkId) -> Result<Place, String> {
         let ties = Ties { strands: vec![Strand { medium: Medium::Tcp, port: None }], returns: true };
-        Ok(Place { peers: [(SFI, ties)].into(), ..Place::default() })
+        Ok(Place { peers: [(SFI, ties)].into(), patience: self.patience, ..Place::default() })
     }
 
     fn leave_place(&mut self, _: LinkId) {
         self.did("leaves its place".into());
+    }
+
+    fn say_again(&mut self) {
+        self.did("says all again".into());
     }
 
     fn medium(&self, _: LinkId) -> Option<Medium> {
@@ -626,4 +749,6 @@ const ROS: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
 const NEXT_LIFE: Incarnation = Incarnation(1);
 const CONTROL: LinkId = LinkId(0);
+/// That by which run control calls.
+const CALLED: LinkId = LinkId(9);
 const SECOND: Time = Time::from_ns(1_000_000_000);

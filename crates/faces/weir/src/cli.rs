@@ -166,6 +166,9 @@ pub struct ServeArgs {
     /// Run all applications in this process
     #[arg(long)]
     pub one_process: bool,
+    /// Take over from a service of the same catalogue that hangs; from one that has died it takes over by itself
+    #[arg(long)]
+    pub take_over: bool,
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,

@@ -2,15 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use catalogue::{CatalogueError, Keeper};
 use configuration::Partition;
-use partition::Placement;
 use partition::machine::{Findings, judge};
+use partition::{Keeping, NotKept, Placement};
 use service::{
     BadReferences, Carriers, CarriersError, Desk, Identity, IdentityError, References, ServeError, SessionKey,
+    Succession,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -50,6 +51,8 @@ enum NotServed {
     #[error(transparent)]
     References(#[from] BadReferences),
     #[error(transparent)]
+    Kept(#[from] NotKept),
+    #[error(transparent)]
     Carriers(#[from] CarriersError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -67,9 +70,11 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
     let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
     let keeper = Keeper::at(&catalogue, &partition)?;
+    let succession = succession(args, &partition, &catalogue)?;
     let key = SessionKey::draw()?;
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
-    let (desk, leaving) = Desk::open(partition, warnings, placement, keeper, references.unwrap_or_default())?;
+    let references = references.unwrap_or_default();
+    let (desk, leaving) = Desk::open(partition, warnings, placement, keeper, references, succession)?;
     let interrupts = interrupts(&desk);
     let served = service::serve(&desk, &key, args.listen, identity.as_ref(), carriers, |address| {
         let url = url(address, &host, identity.is_some());
@@ -83,6 +88,25 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     leaving.wait();
     interrupts?.close();
     Ok(served?)
+}
+
+/// Beside the catalogue; none without hosts, where all applications end with this process.
+fn succession(args: &ServeArgs, partition: &Partition, catalogue: &Path) -> Result<Option<Succession>, NotKept> {
+    if partition.host.is_empty() {
+        return Ok(None);
+    }
+    let mut path = catalogue.as_os_str().to_owned();
+    path.push(KEPT);
+    let keeping = Keeping::begin(Path::new(&path), args.take_over, end_at_once)?;
+    let left = keeping.left(partition)?;
+    Ok(Some(Succession { keeping, left }))
+}
+
+/// Another service has taken over: what this one would end belongs to that.
+fn end_at_once() {
+    complain("weir: another service has taken over: this one ends");
+    #[expect(clippy::disallowed_methods, reason = "what dropping would end belongs to somebody else")]
+    std::process::exit(i32::from(Exit::Aborted as u8));
 }
 
 /// None where nobody else can listen in.
@@ -112,5 +136,7 @@ fn interrupts(desk: &Desk) -> io::Result<Handle> {
     Ok(handle)
 }
 
+/// Behind the name of the catalogue: what the next life of run control has to find.
+const KEPT: &str = ".control";
 /// Where runs are kept unless `control.catalogue` says so.
 const CATALOGUE: &str = "runs.sqlite";

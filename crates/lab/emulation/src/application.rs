@@ -85,8 +85,9 @@ impl Application {
         let (run, member) = (introduction.run, (introduction.node, introduction.life));
         // As long as those of real ones; nobody calls there.
         let address = format!("127.0.0.1:9,shm:{:08x}", member.0.0);
-        let identity = Identity { run, member, name: name.to_owned(), address, control: join.to_owned() };
-        let challenge = Challenge::of_connected((RUN_CONTROL, Incarnation::FIRST), nonce);
+        let (control, control_life) = (join.to_owned(), introduction.control);
+        let identity = Identity { run, member, name: name.to_owned(), address, control, control_life };
+        let challenge = Challenge::of_connected((RUN_CONTROL, control_life), nonce);
         let hands = Hands {
             introduction,
             name: name.to_owned(),

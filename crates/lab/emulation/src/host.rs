@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
 use agents::{Home, OfAgent, Serving};
+use base::ids::Incarnation;
 use base::time::Time;
 use membership::agents::HouseholdDriver;
 use membership::agents::words::{Errand, Word};
@@ -120,6 +121,9 @@ impl HouseholdDriver for Applications {
     fn say(&mut self, word: Word) {
         self.words.push(word);
     }
+
+    /// Nobody takes over from run control here.
+    fn obey(&mut self, _: Incarnation) {}
 }
 
 impl Home for Applications {

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
+use base::ids::Incarnation;
 use membership::agents::words::{Errand, Word};
-use membership::agents::{CONTROL, HouseholdDriver, NotDone};
+use membership::agents::{HouseholdDriver, NotDone, control};
 use metering::cpu::cpu_seconds_of;
 use transport::clock;
 use transport::error::OsError;
@@ -16,6 +17,7 @@ use transport::random::random;
 
 use crate::desk::{Asked, Desk, Local, Status};
 use crate::introduction::OfAgent;
+use crate::open_door::OpenDoor;
 use crate::peer::{Gone, Peer};
 use crate::process::{Line, describe, kill_group, start};
 use crate::serving::{Home, Serving};
@@ -47,6 +49,8 @@ pub enum AgentError {
     NotReached { join: SocketAddr, cause: io::Error },
     #[error("run control at {join} does not let it in: {cause}")]
     NotMet { join: SocketAddr, cause: String },
+    #[error("it cannot listen at {at}: {cause}: expected an address of this host (host.data)")]
+    Door { at: IpAddr, cause: io::Error },
     #[error("this program does not know where it is: {0}")]
     Program(io::Error),
     #[error(transparent)]
@@ -68,12 +72,14 @@ impl Agent {
         let program = std::env::current_exe().map_err(AgentError::Program)?;
         let not_reached = |cause| AgentError::NotReached { join: self.join, cause };
         let stream = TcpStream::connect_timeout(&self.join, CONNECT_TIMEOUT).map_err(not_reached)?;
-        let pair = (introduction.agent, CONTROL);
+        let pair = (introduction.agent, control(introduction.control));
         let peer =
             Peer::connected(stream, &introduction.secret, pair, random()?).map_err(|gone| self.not_met(&gone))?;
-        let lease = introduction.lease;
+        let door = OpenDoor::open(self.at, &introduction.secret, introduction.agent);
+        let door = door.map_err(|cause| AgentError::Door { at: self.at, cause })?;
+        let told = introduction.clone();
         let home = Processes { introduction, program, at: self.at, children: BTreeMap::new(), words: Vec::new() };
-        let mut serving = Serving::new(clock::now(), peer, lease, home);
+        let mut serving = Serving::new(clock::now(), peer, &told, home).with_door(door);
         let mut desk = Desk::open(&self.host);
         if let Err(cause) = &desk {
             eprintln!("weir agent {}: `weir ldaq` does not reach it: {cause}", self.host);
@@ -147,6 +153,10 @@ impl HouseholdDriver for Processes {
 
     fn say(&mut self, word: Word) {
         self.words.push(word);
+    }
+
+    fn obey(&mut self, control: Incarnation) {
+        self.introduction.control = control;
     }
 }
 

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use base::ids::NodeId;
 use control::states::State;
+use membership::agents::words::fingerprint;
+use membership::challenge::Member;
 use metering::cpu::cpu_seconds_of;
 use transport::clock;
 
-use crate::farm::{Farm, Start};
+use crate::farm::{Estate, Farm, Start};
 use crate::hub::{Fate, Hub};
 use crate::introduction::Introduction;
 use crate::process::{Line, describe, kill_group, start};
@@ -26,6 +28,16 @@ pub struct Children {
     hub: Option<Hub>,
     /// Deaths that were seen while others were waited for.
     seen: Vec<(NodeId, Fate)>,
+    /// What tells the secret that agents were launched with.
+    knows: [u8; 16],
+}
+
+/// What a former life of run control has left.
+pub struct Left {
+    /// Its agents.
+    pub estate: Estate,
+    /// Applications that may live, with their hosts.
+    pub applications: BTreeMap<NodeId, usize>,
 }
 
 /// One of them.
@@ -42,7 +54,7 @@ enum Place {
 impl Children {
     /// None yet; all will have these `options`.
     pub fn new(options: Vec<String>, farm: Farm) -> Self {
-        Self { entries: Vec::new(), options, farm, hub: None, seen: Vec::new() }
+        Self { entries: Vec::new(), options, farm, hub: None, seen: Vec::new(), knows: [0; 16] }
     }
 
     /// Ends all of them, and has none any more.
@@ -74,8 +86,34 @@ impl Children {
         Ok(())
     }
 
+    /// Takes over those that a former life of run control has started on other hosts. The introduction is the one that their agents had.
+    /// Each is [found](Children::found) to live, or [has ended](Children::reap).
+    ///
+    /// # Errors
+    /// There is no port or thread for it.
+    pub fn take_over(&mut self, program: &Path, introduction: &Introduction, left: Left) -> io::Result<()> {
+        let Left { estate: Estate { agents, .. }, applications } = left;
+        let nodes: Vec<NodeId> = applications.keys().copied().collect();
+        let hub = Hub::taking_over(self.farm.clone(), program, introduction, (agents, applications))?;
+        (self.hub, self.knows) = (Some(hub), fingerprint(&introduction.secret));
+        let there = |node| Child { node, place: Place::There { has_ended: false } };
+        self.entries.extend(nodes.into_iter().map(there));
+        Ok(())
+    }
+
+    /// Those of a former life of run control that live, since the last call, and for how long their agents were without it.
+    pub fn found(&mut self) -> Vec<(Member, Duration)> {
+        self.hub.as_ref().map(Hub::found).unwrap_or_default()
+    }
+
+    /// What the next life of run control has to know of agents.
+    pub fn estate(&self) -> Estate {
+        Estate { secret: self.knows, agents: self.hub.as_ref().map(Hub::agents).unwrap_or_default() }
+    }
+
     fn hub(&mut self, program: &Path, introduction: &Introduction) -> io::Result<&Hub> {
         if self.hub.is_none() {
+            self.knows = fingerprint(&introduction.secret);
             self.hub = Some(Hub::open(self.farm.clone(), program, introduction)?);
         }
         Ok(self.hub.as_ref().expect("it was just opened"))

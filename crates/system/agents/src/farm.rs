@@ -1,11 +1,13 @@
 //! The hosts of a partition, and what starts on them.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::ids::Incarnation;
 use configuration::{Host, Partition};
 
+use crate::fence::Fence;
 use crate::introduction::Introduction;
 
 /// The hosts of a partition.
@@ -18,6 +20,8 @@ pub struct Farm {
     pub(crate) lease: Duration,
     /// How long an agent may take to come.
     pub(crate) start_timeout: Duration,
+    /// Whether run control may still act.
+    pub(crate) fence: Fence,
 }
 
 /// The process of an application that is to start.
@@ -36,6 +40,15 @@ pub struct Start<'a> {
     pub host: Option<usize>,
 }
 
+/// What run control has to know of its agents to find them again in its next life.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Estate {
+    /// Which secret they prove with: what a fingerprint says of the one that it follows from.
+    pub secret: [u8; 16],
+    /// Of each host, the newest life of its agent and where that listens, if it is known.
+    pub agents: Vec<(Incarnation, Option<SocketAddr>)>,
+}
+
 impl Farm {
     /// That of a partition.
     pub fn of(partition: &Partition) -> Self {
@@ -44,6 +57,12 @@ impl Farm {
             listen: Some(partition.transport.host),
             lease: partition.processes.lease.duration(),
             start_timeout: partition.processes.start_timeout.duration(),
+            fence: Fence::default(),
         }
+    }
+
+    /// What says whether run control may still act.
+    pub fn fence(&self) -> Fence {
+        self.fence.clone()
     }
 }

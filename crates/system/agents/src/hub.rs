@@ -1,21 +1,22 @@
 //! Run control's side of agents: a thread that launches, hears and tells them. Whatever run control does meanwhile, agents hear of it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use base::ids::NodeId;
+use base::ids::{Incarnation, NodeId};
 use base::time::Time;
 use control::states::State;
 use membership::agents::words::{Errand, Order, Word, fingerprint};
-use membership::agents::{CONTROL, Leases, Roster, RosterDriver, secret_of_agents};
+use membership::agents::{Inheritance, Leases, Roster, RosterDriver, agent, control, secret_of_agents};
 use membership::challenge::Member;
 use membership::run_secret::RunSecret;
 use rustix::buffer::spare_capacity;
@@ -63,14 +64,22 @@ struct Exchange {
     state: State,
     cpu: BTreeMap<NodeId, Duration>,
     has_unknown: bool,
+    /// Applications of a former life of run control that live, and for how long their agents were without it.
+    found: Vec<(Member, Duration)>,
+    /// Of each host, the newest life of its agent and where that listens.
+    agents: Vec<Agent>,
 }
 
 impl Exchange {
     fn new() -> Self {
         let (wishes, cpu) = (VecDeque::new(), BTreeMap::new());
-        Self { wishes, is_left: false, news: Vec::new(), state: State::Absent, cpu, has_unknown: false }
+        let (news, found, agents) = (Vec::new(), Vec::new(), Vec::new());
+        Self { wishes, is_left: false, news, state: State::Absent, cpu, has_unknown: false, found, agents }
     }
 }
+
+/// The newest life of an agent, and where it listens for run control that comes back, if it has said so.
+pub(crate) type Agent = (Incarnation, Option<SocketAddr>);
 
 enum Wish {
     /// On a host, with this secret.
@@ -82,6 +91,17 @@ enum Wish {
 impl Hub {
     /// Listens for agents. The secrets of later introductions follow from that of this one.
     pub(crate) fn open(farm: Farm, program: &Path, introduction: &Introduction) -> io::Result<Self> {
+        let agents = vec![Agent::default(); farm.hosts.len()];
+        Self::taking_over(farm, program, introduction, (agents, BTreeMap::new()))
+    }
+
+    /// The same, and calls the agents of hosts that have `applications` of a former life of run control.
+    pub(crate) fn taking_over(
+        farm: Farm,
+        program: &Path,
+        introduction: &Introduction,
+        (agents, applications): (Vec<Agent>, BTreeMap<NodeId, usize>),
+    ) -> io::Result<Self> {
         let listen = farm.listen.ok_or_else(|| io::Error::other("a partition without hosts has no agents"))?;
         let listener = TcpListener::bind((listen, 0))?;
         listener.set_nonblocking(true)?;
@@ -89,7 +109,11 @@ impl Hub {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let shared = Arc::new(Shared { state: Mutex::new(Exchange::new()), changed: Condvar::new(), wake });
         let leases = Leases::new(farm.lease);
-        let roster = Roster::new(farm.hosts.iter().map(|host| host.name.clone()), leases, farm.start_timeout);
+        let mut roster = Roster::new(farm.hosts.iter().map(|host| host.name.clone()), leases, farm.start_timeout);
+        let hosts: BTreeSet<usize> = applications.values().copied().collect();
+        let lives = agents.iter().map(|(life, _)| *life).collect();
+        roster.inherit(clock::now(), Inheritance { control: introduction.control, agents: lives, applications });
+        let calls = Calls::begin(hosts.into_iter().map(|host| (host, agents[host].1)), farm.lease, &shared);
         let hands = Hands {
             join: listener.local_addr()?,
             directory: std::env::current_dir()?,
@@ -103,11 +127,15 @@ impl Hub {
             broken: Vec::new(),
             news: Vec::new(),
             cpu: Vec::new(),
+            found: Vec::new(),
+            agents,
+            control: introduction.control,
         };
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        let news = News { epoll, ready: Vec::new(), has_wishes: false, reaps_at: clock::now() };
-        let serving = Serving { shared: shared.clone(), listener, news, roster, hands, leases, next_link: 0 };
+        let now = clock::now();
+        let news = News { epoll, ready: Vec::new(), has_wishes: false, reaps_at: now, looks_at: now };
+        let serving = Serving { shared: shared.clone(), listener, news, roster, hands, leases, next_link: 0, calls };
         let thread = thread::Builder::new().name("agents".into()).spawn(move || serving.serve())?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -150,6 +178,16 @@ impl Hub {
         self.shared.state().has_unknown
     }
 
+    /// Applications of a former life of run control that were found since the last call, and for how long their agents were without it.
+    pub(crate) fn found(&self) -> Vec<(Member, Duration)> {
+        core::mem::take(&mut self.shared.state().found)
+    }
+
+    /// Of each host, the newest life of its agent and where that listens.
+    pub(crate) fn agents(&self) -> Vec<Agent> {
+        self.shared.state().agents.clone()
+    }
+
     /// Processor time of applications, as their agents told last.
     pub(crate) fn cpu(&self) -> BTreeMap<NodeId, Duration> {
         self.shared.state().cpu.clone()
@@ -189,6 +227,37 @@ struct Serving {
     hands: Hands,
     leases: Leases,
     next_link: usize,
+    calls: Calls,
+}
+
+/// Connections to the agents of a former life of run control. Each is made by a thread of its own: a host that is cut off holds up nobody.
+struct Calls {
+    made: Receiver<(usize, io::Result<TcpStream>)>,
+    /// Those on which an agent has still to prove who it is, with its host.
+    unproven: BTreeMap<usize, usize>,
+}
+
+impl Calls {
+    fn begin(
+        agents: impl Iterator<Item = (usize, Option<SocketAddr>)>,
+        patience: Duration,
+        shared: &Arc<Shared>,
+    ) -> Self {
+        let (done, made) = sync_channel(AGENTS_CALLED_MAX);
+        for (host, address) in agents {
+            let (done, shared) = (done.clone(), Arc::clone(shared));
+            let call = move || {
+                let unknown = || io::Error::other("it has not said where it listens");
+                let stream = address.ok_or_else(unknown).and_then(|at| TcpStream::connect_timeout(&at, patience));
+                // The hub may be gone.
+                let _ = done.send((host, stream));
+                shared.wake();
+            };
+            // A host that is not called for want of a thread does not answer.
+            let _ = thread::Builder::new().name("call".into()).spawn(call);
+        }
+        Self { made, unproven: BTreeMap::new() }
+    }
 }
 
 /// What tells the thread where there is something to do: of hundreds of agents few have something to say in each pass.
@@ -200,6 +269,8 @@ struct News {
     has_wishes: bool,
     /// When it looks at launchers again.
     reaps_at: Time,
+    /// When it looks again whether another run control has taken over.
+    looks_at: Time,
 }
 
 /// A connection of an agent, or of somebody who has not proved to be one.
@@ -229,6 +300,10 @@ struct Hands {
     news: Vec<(NodeId, Fate)>,
     /// Told since it was published.
     cpu: Vec<(NodeId, Duration)>,
+    found: Vec<(Member, Duration)>,
+    agents: Vec<Agent>,
+    /// The life of run control.
+    control: Incarnation,
 }
 
 impl Serving {
@@ -248,7 +323,12 @@ impl Serving {
             self.roster.set_state(now, &mut self.hands, state);
             wishes.into_iter().for_each(|wish| self.fulfil(now, wish));
             self.accept(now);
+            self.call(now);
             self.hear(now);
+            if self.is_passed(now) {
+                // What was launched belongs to somebody else by now.
+                return;
+            }
             self.reap(now);
             self.roster.on_deadline(now, &mut self.hands);
             self.hands.flush();
@@ -302,15 +382,48 @@ impl Serving {
                 self.hands.links_to.remove(&strangers[0]);
             }
             let Ok(nonce) = random() else { break };
-            let peer = Peer::accepted(stream, (&self.hands.secret, CONTROL), nonce);
-            let data = EventData::new_u64(self.next_link as u64);
-            if let Ok(peer) = peer
-                && epoll::add(&self.news.epoll, &peer, data, READABLE).is_ok()
-            {
-                self.hands.links_to.insert(self.next_link, Linked { peer, since: now, awaits_room: false });
-                self.next_link += 1;
+            let here = control(self.hands.control);
+            if let Ok(peer) = Peer::accepted(stream, (&self.hands.secret, here), nonce) {
+                // One for which there is no room comes again.
+                let _ = self.add(peer, now);
             }
         }
+    }
+
+    /// Goes on with connections to agents that were made.
+    fn call(&mut self, now: Time) {
+        while let Ok((host, made)) = self.calls.made.try_recv() {
+            let pair = (control(self.hands.control), (agent(host), self.hands.agents[host].0));
+            let peer = made.and_then(|stream| {
+                let nonce = random().map_err(io::Error::other)?;
+                Peer::connected(stream, &self.hands.secret, pair, nonce).map_err(io::Error::other)
+            });
+            match peer.and_then(|peer| self.add(peer, now)) {
+                Ok(link) => _ = self.calls.unproven.insert(link, host),
+                Err(error) => {
+                    let reason = format!("its agent cannot be called: {error}");
+                    self.roster.on_not_found(now, &mut self.hands, host, &reason);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, peer: Peer, now: Time) -> io::Result<usize> {
+        let link = self.next_link;
+        let data = EventData::new_u64(link as u64);
+        epoll::add(&self.news.epoll, &peer, data, READABLE)?;
+        self.hands.links_to.insert(link, Linked { peer, since: now, awaits_room: false });
+        self.next_link += 1;
+        Ok(link)
+    }
+
+    /// Whether another run control has taken over: agents have left this one for it, or it did not look for long.
+    fn is_passed(&mut self, now: Time) -> bool {
+        if self.hands.broken.is_empty() && now < self.news.looks_at {
+            return false;
+        }
+        self.news.looks_at = now + self.leases.beat();
+        self.hands.farm.fence.is_passed()
     }
 
     fn hear(&mut self, now: Time) {
@@ -320,7 +433,10 @@ impl Serving {
             let (heard, result) = linked.peer.hear();
             for heard in heard {
                 match heard {
-                    Heard::Met(member) => self.roster.on_met(now, &mut self.hands, link, member),
+                    Heard::Met(member) => {
+                        self.calls.unproven.remove(&link);
+                        self.roster.on_met(now, &mut self.hands, link, member);
+                    }
                     Heard::Frame(bytes) => match Word::from_bytes(&bytes) {
                         Ok(word) => self.roster.on_word(&mut self.hands, link, word),
                         Err(other) => self.hands.broken.push((link, Gone::Broken(io::Error::other(other)))),
@@ -352,7 +468,10 @@ impl Serving {
         for (link, gone) in core::mem::take(&mut self.hands.broken) {
             self.hands.links_to.remove(&link);
             let reason = format!("its agent is gone: {gone}");
-            self.roster.on_lost(now, &mut self.hands, link, &reason);
+            match self.calls.unproven.remove(&link) {
+                Some(host) => self.roster.on_not_found(now, &mut self.hands, host, &reason),
+                None => self.roster.on_lost(now, &mut self.hands, link, &reason),
+            }
         }
     }
 
@@ -360,6 +479,10 @@ impl Serving {
         let mut state = self.shared.state();
         state.has_unknown = self.roster.has_unknown();
         state.cpu.extend(self.hands.cpu.drain(..));
+        state.found.append(&mut self.hands.found);
+        if state.agents != self.hands.agents {
+            state.agents.clone_from(&self.hands.agents);
+        }
         if !self.hands.news.is_empty() {
             state.news.append(&mut self.hands.news);
             self.shared.changed.notify_all();
@@ -443,11 +566,13 @@ impl RosterDriver for Hands {
             links: self.links.clone(),
             agent,
             lease: self.farm.lease,
+            control: self.control,
         };
         let input = child.stdin.take().expect("its input is a pipe");
         // A launcher that is gone already is found when it is reaped.
         let _ = introduction.tell(input);
         self.launchers[place] = Some(child);
+        self.agents[place] = (agent.1, None);
         Ok(())
     }
 
@@ -483,6 +608,14 @@ impl RosterDriver for Hands {
     fn used(&mut self, node: NodeId, cpu_us: u64) {
         self.cpu.push((node, Duration::from_micros(cpu_us)));
     }
+
+    fn listens(&mut self, host: usize, (_, life): Member, address: &str) {
+        self.agents[host] = (life, address.parse().ok());
+    }
+
+    fn found(&mut self, member: Member, silent: Duration) {
+        self.found.push((member, silent));
+    }
 }
 
 /// Between two looks at launchers, whose end nothing announces.
@@ -500,6 +633,8 @@ const READY_MAX: usize = 128;
 const STRANGERS_MAX: usize = 64;
 const STRANGER_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPTED_MAX: usize = 16;
+/// So many connections may wait for the thread to look at them; the others wait in the threads that have made them.
+const AGENTS_CALLED_MAX: usize = 64;
 /// What a launcher takes to end behind its agent.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 

@@ -29,6 +29,8 @@ pub struct Introduction {
     pub life: Incarnation,
     /// What the sources of links prove, if the partition has a key.
     pub links: Option<link::Secret>,
+    /// The life that run control is in.
+    pub control: Incarnation,
 }
 
 impl Introduction {
@@ -51,11 +53,11 @@ impl Introduction {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let Self { secret, run, node, life, links } = self;
+        let Self { secret, run, node, life, links, control } = self;
         let has_links = [u8::from(links.is_some())];
         let links = links.as_ref().map_or([0; 32], link::Secret::to_bytes);
         let (run, node, life) = (run.0.to_le_bytes(), node.0.to_le_bytes(), life.0.to_le_bytes());
-        [&secret.to_bytes()[..], &run, &node, &life, &has_links, &links].concat()
+        [&secret.to_bytes()[..], &run, &node, &life, &has_links, &links, &control.0.to_le_bytes()].concat()
     }
 
     fn from_bytes(bytes: &[u8; LEN]) -> Self {
@@ -64,13 +66,15 @@ impl Introduction {
         let (node, rest) = rest.split_first_chunk().expect("then the node");
         let (life, rest) = rest.split_first_chunk().expect("then its life");
         let ([has_links], rest) = rest.split_first_chunk().expect("then whether there is a key of links");
-        let links = rest.first_chunk().copied().expect("then that");
+        let (links, rest) = rest.split_first_chunk().expect("then that");
+        let control = rest.first_chunk().copied().expect("then the life of run control");
         Self {
             secret: RunSecret::of_bytes(*secret),
             run: RunNumber(u32::from_le_bytes(*run)),
             node: NodeId(u16::from_le_bytes(*node)),
             life: Incarnation(u32::from_le_bytes(*life)),
-            links: (*has_links != 0).then(|| link::Secret::of_bytes(links)),
+            links: (*has_links != 0).then(|| link::Secret::of_bytes(*links)),
+            control: Incarnation(u32::from_le_bytes(control)),
         }
     }
 }
@@ -88,6 +92,8 @@ pub struct OfAgent {
     pub(crate) agent: Member,
     /// An agent that is silent for so long is lost.
     pub(crate) lease: Duration,
+    /// The life that run control is in.
+    pub(crate) control: Incarnation,
 }
 
 impl OfAgent {
@@ -117,16 +123,18 @@ impl OfAgent {
         let secret = of_runs.take(RUNS_MAX).find(|secret| fingerprint(secret) == errand.secret);
         let secret = secret.ok_or("its secret does not follow from the one that its agent knows")?;
         self.of_applications = secret.clone();
-        Ok(Introduction { secret, run: NO_RUN, node: errand.node, life: errand.life, links: self.links.clone() })
+        let (links, control) = (self.links.clone(), self.control);
+        Ok(Introduction { secret, run: NO_RUN, node: errand.node, life: errand.life, links, control })
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let Self { secret, of_applications, links, agent: (node, life), lease } = self;
+        let Self { secret, of_applications, links, agent: (node, life), lease, control } = self;
         let has_links = [u8::from(links.is_some())];
         let links = links.as_ref().map_or([0; 32], link::Secret::to_bytes);
         let lease_us = u64::try_from(lease.as_micros()).unwrap_or(u64::MAX).to_le_bytes();
-        let (node, life) = (node.0.to_le_bytes(), life.0.to_le_bytes());
-        [&secret.to_bytes()[..], &of_applications.to_bytes(), &has_links, &links, &node, &life, &lease_us].concat()
+        let (node, life, control) = (node.0.to_le_bytes(), life.0.to_le_bytes(), control.0.to_le_bytes());
+        let of_applications = of_applications.to_bytes();
+        [&secret.to_bytes()[..], &of_applications, &has_links, &links, &node, &life, &lease_us, &control].concat()
     }
 
     /// None if its lease is longer than any.
@@ -137,13 +145,16 @@ impl OfAgent {
         let (links, rest) = rest.split_first_chunk().expect("then that");
         let (node, rest) = rest.split_first_chunk().expect("then the agent");
         let (life, rest) = rest.split_first_chunk().expect("then its life");
-        let lease = Duration::from_micros(u64::from_le_bytes(rest.first_chunk().copied().expect("then the lease")));
+        let (lease, rest) = rest.split_first_chunk().expect("then the lease");
+        let lease = Duration::from_micros(u64::from_le_bytes(*lease));
+        let control = rest.first_chunk().copied().expect("then the life of run control");
         (lease <= LEASE_MAX).then(|| Self {
             secret: RunSecret::of_bytes(*secret),
             of_applications: RunSecret::of_bytes(*of_applications),
             links: (*has_links != 0).then(|| link::Secret::of_bytes(*links)),
             agent: (NodeId(u16::from_le_bytes(*node)), Incarnation(u32::from_le_bytes(*life))),
             lease,
+            control: Incarnation(u32::from_le_bytes(control)),
         })
     }
 }
@@ -163,8 +174,8 @@ fn no_introduction() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it holds no introduction")
 }
 
-const LEN: usize = 32 + 4 + 2 + 4 + 1 + 32;
-pub(crate) const LEN_OF_AGENT: usize = 32 + 32 + 1 + 32 + 2 + 4 + 8;
+const LEN: usize = 32 + 4 + 2 + 4 + 1 + 32 + 4;
+pub(crate) const LEN_OF_AGENT: usize = 32 + 32 + 1 + 32 + 2 + 4 + 8 + 4;
 /// Far more runs than the same processes have.
 const RUNS_MAX: usize = 1 << 20;
 /// Far longer than a configuration allows.
@@ -184,12 +195,13 @@ mod tests {
         let secret = RunSecret::new("key", &[1; 16]);
         for links in [None, Some(link::Secret::new("key"))] {
             let (secret, run, node, life) = (secret.clone(), RunNumber(7), NodeId(300), Incarnation(2));
-            let told = Introduction { secret, run, node, life, links };
+            let told = Introduction { secret, run, node, life, links, control: Incarnation(5) };
             let bytes = told.to_bytes();
             assert_eq!(Introduction::from_bytes(bytes.as_slice().try_into().unwrap()), told);
             let (secret, of_applications) = (told.secret.next(), told.secret);
             let (links, agent, lease) = (told.links, (node, life), Duration::from_millis(250));
-            let told = OfAgent { secret, of_applications, links, agent, lease };
+            let control = Incarnation(5);
+            let told = OfAgent { secret, of_applications, links, agent, lease, control };
             let bytes = told.to_bytes();
             assert_eq!(OfAgent::from_bytes(bytes.as_slice().try_into().unwrap()), Some(told));
         }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use base::time::Time;
 use membership::agents::words::{Beat, Order, Word};
-use membership::agents::{CONTROL, Household, HouseholdDriver, Leases};
+use membership::agents::{Household, HouseholdDriver, Leases, control};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use transport::clock;
 use transport::random::random;
 
 use crate::introduction::OfAgent;
+use crate::open_door::OpenDoor;
 use crate::peer::{Gone, Heard, Peer};
 
 /// The applications of a host, whatever they are.
@@ -31,6 +32,8 @@ pub struct Serving<H> {
     home: H,
     /// None once its connection has ended.
     peer: Option<Peer>,
+    /// Where run control finds the agent when it comes back; none if it cannot.
+    door: Option<OpenDoor>,
     leases: Leases,
     /// None until run control has proved who it is.
     next_beat: Option<Time>,
@@ -38,10 +41,15 @@ pub struct Serving<H> {
 }
 
 impl<H: Home> Serving<H> {
-    pub(crate) fn new(now: Time, peer: Peer, lease: Duration, home: H) -> Self {
-        let leases = Leases::new(lease);
-        let household = Household::new(now, leases);
-        Self { household, home, peer: Some(peer), leases, next_beat: None, left_out: 0 }
+    pub(crate) fn new(now: Time, peer: Peer, introduction: &OfAgent, home: H) -> Self {
+        let leases = Leases::new(introduction.lease);
+        let household = Household::new(now, leases, introduction.control);
+        Self { household, home, peer: Some(peer), door: None, leases, next_beat: None, left_out: 0 }
+    }
+
+    /// Run control that comes back finds the agent here.
+    pub(crate) fn with_door(self, door: OpenDoor) -> Self {
+        Self { door: Some(door), ..self }
     }
 
     /// The agent that is introduced so, with the applications of this home, over a connection that it has begun to make to run control.
@@ -50,12 +58,14 @@ impl<H: Home> Serving<H> {
     /// The system refuses what a proof needs.
     pub fn over(stream: TcpStream, introduction: &OfAgent, home: H) -> Result<Self, Gone> {
         let nonce = random().map_err(io::Error::other)?;
-        let peer = Peer::connected(stream, &introduction.secret, (introduction.agent, CONTROL), nonce)?;
-        Ok(Self::new(clock::now(), peer, introduction.lease, home))
+        let pair = (introduction.agent, control(introduction.control));
+        let peer = Peer::connected(stream, &introduction.secret, pair, nonce)?;
+        Ok(Self::new(clock::now(), peer, introduction, home))
     }
 
     /// Does what is to be done now; why the connection has ended, if it has by that.
     pub fn pass(&mut self, now: Time) -> Option<Gone> {
+        self.let_in(now);
         let (mut heard, mut gone) = (Vec::new(), None);
         if let Some(peer) = &mut self.peer {
             let (frames, result) = peer.hear();
@@ -63,9 +73,9 @@ impl<H: Home> Serving<H> {
         }
         for heard in heard {
             match heard {
-                Heard::Met(_) => self.next_beat = Some(now),
+                Heard::Met(_) => self.on_met(now),
                 Heard::Frame(bytes) => match Order::from_bytes(&bytes) {
-                    Ok(order) => self.household.on_order(&mut self.home, order),
+                    Ok(order) => self.household.on_order(now, &mut self.home, order),
                     Err(other) => gone = Some(Gone::Broken(io::Error::other(other))),
                 },
             }
@@ -82,12 +92,31 @@ impl<H: Home> Serving<H> {
         gone
     }
 
+    fn on_met(&mut self, now: Time) {
+        self.next_beat = Some(now);
+        let address = self.door.as_ref().map(|door| door.address().to_string());
+        address.into_iter().for_each(|address| self.home.say(Word::Listens(address)));
+    }
+
+    /// Run control may be back. The connection of its former life ends.
+    fn let_in(&mut self, now: Time) {
+        let Some(door) = &mut self.door else { return };
+        for (peer, life) in door.let_in(now) {
+            if self.household.on_return(now, &mut self.home, life) {
+                self.peer = Some(peer);
+                self.on_met(now);
+            }
+        }
+    }
+
     /// Waits until something comes, or for a tick.
     pub(crate) fn wait(&self) {
         let now = clock::now();
         let wait = self.household.next_deadline().map_or(TICK, |at| at.since(now).min(TICK));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        let awaited = self.peer.iter().map(|peer| PollFd::from_borrowed_fd(peer.as_fd(), peer.awaits()));
+        let peers = self.peer.iter().map(|peer| (peer.as_fd(), peer.awaits()));
+        let awaited = peers.chain(self.door.iter().flat_map(OpenDoor::awaits));
+        let awaited = awaited.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
         let mut awaited: Vec<PollFd<'_>> = awaited.collect();
         // A signal that comes is none that is waited for.
         let _ = poll(&mut awaited, Some(&timeout));

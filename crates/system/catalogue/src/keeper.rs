@@ -61,6 +61,15 @@ impl Keeper {
         Ok(())
     }
 
+    /// Goes on with a run that another process has begun, and has not ended.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn resume(&mut self, number: u32) -> Result<(), CatalogueError> {
+        self.run = self.catalogue.resume(number)?;
+        Ok(())
+    }
+
     /// Adds words to the run that goes on, if one does.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub enum Quality {
     Good,
     /// Events are lost, incomplete, or were decided without all their data; or a person doubts its data.
     Tainted,
-    /// Applications were lost on the way, and the run went on.
+    /// Applications or run control were lost on the way, and the run went on.
     Incomplete,
     /// It ended before its time, in order; or its run control is gone, and nobody knows its end.
     Interrupted,
@@ -32,9 +32,7 @@ impl Quality {
             RunState::Residual => Self::Aborted,
             RunState::Aborted if forced || summary.accounting.residual > 0 => Self::Aborted,
             RunState::Aborted => Self::Interrupted,
-            RunState::Ok | RunState::Degraded if !summary.died.is_empty() || !summary.restarts.is_empty() => {
-                Self::Incomplete
-            }
+            RunState::Ok | RunState::Degraded if has_lost_any(summary) => Self::Incomplete,
             RunState::Degraded => Self::Tainted,
             RunState::Ok => Self::Good,
         }
@@ -50,6 +48,12 @@ impl Quality {
             Self::Aborted => "aborted",
         }
     }
+}
+
+/// Whether somebody was lost, be it for a while.
+fn has_lost_any(summary: &Summary) -> bool {
+    let Summary { died, restarts, run_control_away, .. } = summary;
+    !(died.is_empty() && restarts.is_empty() && run_control_away.is_empty())
 }
 
 impl fmt::Display for Quality {

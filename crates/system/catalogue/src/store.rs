@@ -125,6 +125,18 @@ impl Catalogue {
         Ok(Reserved { id, number })
     }
 
+    /// The newest run of a number that has not ended is this process's from now on, if there is one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn resume(&mut self, number: u32) -> Result<Option<Reserved>, CatalogueError> {
+        let failed = failed(&self.path);
+        let taken = "UPDATE runs SET holder = ?2 WHERE id = (SELECT max(id) FROM runs WHERE summary IS NULL AND \
+                     (number = ?1 OR number IS NULL)) RETURNING id, number";
+        let reserved = |row: &Row<'_>| Ok(Reserved { id: RunId(row.get(0)?), number: row.get(1)? });
+        self.database.query_row(taken, params![number, this_process()], reserved).optional().map_err(failed)
+    }
+
     /// Takes back a run that did not begin; its number is free again.
     ///
     /// # Errors

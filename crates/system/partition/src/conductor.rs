@@ -6,6 +6,7 @@ mod measures;
 mod outcome;
 mod runs;
 mod site;
+mod succession;
 mod view;
 mod words;
 
@@ -41,6 +42,7 @@ use left_files::LeftFiles;
 use lives::registrar;
 use measures::Measures;
 use site::{Site, draw_secret};
+use succession::Succession;
 use view::figures;
 use words::Words;
 
@@ -131,6 +133,7 @@ struct Conductor {
     measures: Measures,
     words: Words,
     showing: Showing,
+    succession: Succession,
 }
 
 /// What this run shows to those who watch it.
@@ -153,6 +156,8 @@ enum Phase {
     Starting {
         deadline: Time,
     },
+    /// Applications of a run that goes on are called.
+    TakingOver,
     Running,
     /// The run is over, or did not begin; the applications disconnect, or end.
     Ending {
@@ -172,6 +177,12 @@ impl Task<Host> for &mut Conductor {
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
+        if self.tick <= context.now || !context.shared.link_events.is_empty() {
+            self.succession.give_way();
+        }
+        if matches!(self.phase, Phase::TakingOver) {
+            self.find(context.now, context.shared, context.poller);
+        }
         self.act(context.now, context.shared);
         self.do_what_is_asked(context);
         self.rest(context);
@@ -194,11 +205,16 @@ impl Conductor {
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Host, Self), StartError> {
         let (options, farm) = (core::mem::take(&mut run.options_of_children), Farm::of(&run.configuration));
+        let fence = farm.fence();
         let (now, children) = (clock::now(), Children::new(options, farm));
         let measures = Measures::launch(now, &children);
-        let secret = draw_secret(&run.configuration)?;
+        let (secret, origin) = match &run.left {
+            None => draw_secret(&run.configuration)?,
+            Some(left) => (left.secrets().expect("it was looked at when it was read").0, left.content.origin.clone()),
+        };
+        let succession = Succession::new(&mut run, now, origin, fence);
         let (control, probe, meter) = (run.control.clone(), core::mem::take(&mut run.probe), run.meter.take());
-        let (site, assembly, links) = Site::open(run, &secret, scheduler)?;
+        let (site, assembly, links) = Site::open(run, (&secret, succession.life), scheduler)?;
         let registrar = registrar(&assembly, site.outside(&assembly));
         let host = site::bare_host(&assembly, links, &registrar);
         let controller = Controller::new(assembly.applications.clone());
@@ -223,6 +239,7 @@ impl Conductor {
             measures,
             words: Words::default(),
             showing: Showing { samples, next_sample: 0, next_progress: now, figures: Figures::default() },
+            succession,
         };
         Ok((host, conductor))
     }
@@ -231,7 +248,10 @@ impl Conductor {
         while let Some(event) = host.link_events.pop_front() {
             self.on_link_event(now, host, event);
         }
-        while let Some((from, message)) = host.next_for_control() {
+        // What comes of those that are back waits for the others.
+        while !matches!(self.phase, Phase::TakingOver)
+            && let Some((from, message)) = host.next_for_control()
+        {
             self.on_message(now, host, from, message);
         }
         if self.tick <= now {
@@ -255,10 +275,12 @@ impl Conductor {
         call(&mut self.controller, &mut out);
         let mut sends = Vec::new();
         route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
-        for (to, message) in sends {
-            self.registrar.remember(to, &message);
-            host.send_from_control(to, message);
+        sends.iter().for_each(|(to, message)| self.registrar.remember(*to, message));
+        if sends.iter().any(|(_, message)| Registrar::remembers(message)) {
+            // The next life has to know what was said.
+            self.keep();
         }
+        sends.into_iter().for_each(|(to, message)| host.send_from_control(to, message));
     }
 
     fn on_message(&mut self, now: Time, host: &mut Host, from: NodeId, message: Message) {
@@ -297,6 +319,12 @@ impl Conductor {
             && let Some((node, reason)) = self.registrar.blamed(now)
         {
             self.fail(StartError::Child { name: self.name(node), reason });
+        }
+        if matches!(self.phase, Phase::TakingOver) {
+            return;
+        }
+        if matches!(self.phase, Phase::Running) {
+            self.keep_now_and_then(now);
         }
         for wish in self.control.take() {
             self.fulfil(now, host, wish);
@@ -371,6 +399,11 @@ impl Conductor {
                     self.fail_to_start();
                 }
             }
+            Phase::TakingOver => {
+                if self.registrar.knows_all() {
+                    self.go_on(now, host);
+                }
+            }
             Phase::Running => {
                 if let Some(ending) = self.controller.ending() {
                     self.end(now, host, ending);
@@ -397,7 +430,15 @@ impl Conductor {
         self.phase = Phase::Running;
         self.registrar.begin();
         self.measures.begin(now, &self.children);
+        if let Err(error) = self.succession.begin() {
+            self.say(&format!("nobody can take over if run control dies: {error}"));
+        }
         self.with_controller(host, |controller, out| controller.start(now, out).expect("they are connected"));
+        self.has_begun();
+    }
+
+    /// Whoever wanted the run is told that it goes on.
+    fn has_begun(&mut self) {
         self.control.is(self.controller.state());
         if let Some(begin) = self.asks.wanted.as_mut().and_then(|wanted| wanted.begin.take()) {
             // Whoever wanted the run may have lost patience.

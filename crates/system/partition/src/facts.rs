@@ -23,6 +23,7 @@ impl Outcome {
         };
         RunFacts {
             restarts: self.restarts.iter().map(restarted).collect(),
+            away: self.away.clone(),
             forced: self.ending.forced,
             duration: self.duration,
             starting: Some(self.starting),

@@ -27,9 +27,11 @@
 
 mod conductor;
 mod control;
+mod differences;
 mod facts;
 mod hands;
 pub mod human;
+mod keeping;
 mod lone;
 pub mod machine;
 pub mod menu_task;
@@ -49,6 +51,7 @@ pub use conductor::{Metered, Outcome, Restart, StartError, conduct, idle};
 pub use configuration::Run as RunSettings;
 pub use driver::{Assembly, LinksError, WorkshopError, observer};
 pub use facts::{facts_of, fragment_overhead_bytes};
+pub use keeping::{Away, Keeping, Left, NotKept};
 pub use lone::{LoneReadOut, Seen};
 pub use metering::cpu;
 pub use news::News;

@@ -102,20 +102,23 @@ struct Application {
 
 impl Task<Host> for &mut Application {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
-        !context.shared.link_events.is_empty() || self.is_over(context)
+        let is_due = self.participant.next_deadline().is_some_and(|at| at <= context.now);
+        !context.shared.link_events.is_empty() || is_due || self.is_over(context)
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         while let Some(event) = context.shared.link_events.pop_front() {
             self.on_link_event(context, event);
         }
+        self.participant.on_deadline(context.now);
+        self.end_if_orphaned(context);
         if self.is_over(context) {
             context.stop();
         }
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.ends_at
+        [self.ends_at, self.participant.next_deadline()].into_iter().flatten().min()
     }
 }
 
@@ -129,7 +132,8 @@ impl Application {
     ) -> Result<Self, NodeError> {
         let address = host.links.address().expect("a process that listens has an address").to_string();
         let (run, member) = (introduction.run, (introduction.node, introduction.life));
-        let identity = Identity { run, member, name: name.to_owned(), address, control: control.to_owned() };
+        let (control, control_life) = (control.to_owned(), introduction.control);
+        let identity = Identity { run, member, name: name.to_owned(), address, control, control_life };
         let (mut assembly, mut idle) = (None, None);
         let side = Child {
             introduction: &mut introduction,
@@ -169,6 +173,9 @@ impl Application {
         if let Some(strategy) = idle {
             context.set_idle(strategy);
         }
+    }
+
+    fn end_if_orphaned(&mut self, context: &mut Context<'_, Host>) {
         // Without run control nobody would end this process: it gives up what it holds, closes its files and ends.
         if self.participant.end() == Some(&End::Orphaned) && self.ends_at.is_none() {
             let closing = if self.participant.has_place() { CLOSING_TIME } else { Duration::ZERO };

@@ -7,6 +7,7 @@ use configuration::Partition;
 use metering::Meter;
 
 use crate::control::Control;
+use crate::keeping::{Keeping, Left};
 use crate::probe::{Probe, Watched};
 use driver::observer::Observer;
 
@@ -20,6 +21,8 @@ pub struct Run {
     pub(crate) options_of_children: Vec<String>,
     pub(crate) meter: Option<Meter>,
     pub(crate) control: Control,
+    pub(crate) keeping: Option<Keeping>,
+    pub(crate) left: Option<Left>,
 }
 
 /// Where the applications of a partition live.
@@ -41,7 +44,14 @@ impl Run {
             options_of_children: Vec::new(),
             meter: None,
             control,
+            keeping: None,
+            left: None,
         }
+    }
+
+    /// With what run control keeps so that its next life can take the run over. That takes hosts with agents.
+    pub fn keep(self, keeping: Keeping) -> Self {
+        Self { keeping: Some(keeping), ..self }
     }
 
     /// With applications placed like that.

@@ -64,6 +64,12 @@ impl RunNumber {
         Self::of_directory(path, wanted, last, remedy(replayed))
     }
 
+    /// That of a run that goes on already. Nobody else takes it while files of it are there.
+    pub(crate) fn again(partition: &Partition, number: u32) -> Self {
+        let claimed = partition.sfo.is_some().then(|| claim(Path::new(&partition.output.directory), number));
+        Self { number, _claim: claimed.and_then(Result::ok) }
+    }
+
     fn of_directory(
         path: &Path,
         wanted: Option<u32>,

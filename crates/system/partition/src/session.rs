@@ -9,6 +9,8 @@ use control::states::{Illegal, State, Verb};
 use crate::RunSettings;
 use crate::conductor::{Request, StartError, Wanted, conduct_all};
 use crate::control::Control;
+use crate::differences::first_difference;
+use crate::keeping::Left;
 use crate::news::Mailbox;
 use crate::run::Run;
 use crate::running::Running;
@@ -53,6 +55,26 @@ impl Run {
             Ok(Err(error)) => Err(error),
             Err(_) => Err(session.end().expect_err("a partition that is conducted says whether it has booted")),
         }
+    }
+}
+
+impl Run {
+    /// Takes over a run that a former life of run control has left, with its applications, and waits until it goes on.
+    ///
+    /// # Errors
+    /// It cannot be taken over.
+    ///
+    /// # Panics
+    /// If the thread that conducts them has panicked.
+    pub fn take_over(mut self, left: Left) -> Result<(Session, Running), StartError> {
+        let settings = left.partition.run.clone();
+        self.left = Some(left);
+        let (control, configuration) = (self.control(), self.configuration.clone());
+        let (requests, asked) = sync_channel(1);
+        let conducted = thread::Builder::new().name("conductor".into());
+        let thread = conducted.spawn(move || conduct_all(self, asked).map(drop)).map_err(StartError::Thread)?;
+        let mut session = Session { configuration, control, requests: Some(requests), thread: Some(thread) };
+        session.start(settings).map(|running| (session, running))
     }
 }
 
@@ -165,22 +187,4 @@ impl Drop for Session {
             let _ = thread.join();
         }
     }
-}
-
-/// The first key of two configurations, beside those of a run, that has different values.
-fn first_difference(one: &Partition, other: &Partition) -> Option<String> {
-    let tables = |partition: &Partition| {
-        let run = RunSettings::default();
-        serde_json::to_value(Partition { run, ..partition.clone() })
-            .expect("a configuration is made of keys and values")
-    };
-    differing(&tables(one), &tables(other), String::new())
-}
-
-fn differing(one: &serde_json::Value, other: &serde_json::Value, key: String) -> Option<String> {
-    let (Some(ones), Some(others)) = (one.as_object(), other.as_object()) else { return (one != other).then_some(key) };
-    let names = ones.keys().chain(others.keys().filter(|name| !ones.contains_key(*name)));
-    let value = |of: &serde_json::Map<String, serde_json::Value>, name: &str| of.get(name).cloned().unwrap_or_default();
-    let inner = |name: &String| if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-    names.into_iter().find_map(|name| differing(&value(ones, name), &value(others, name), inner(name)))
 }

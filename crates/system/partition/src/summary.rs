@@ -29,6 +29,7 @@ pub use selection::{Chain, Failures, Level2Data, Selection, Windows};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
 pub use verdict::{Losses, RunState};
 
+use crate::keeping::Away;
 use verdict::Verdict;
 
 /// What is known of a run besides the reports and the account.
@@ -58,6 +59,8 @@ pub struct RunFacts {
     pub fragment_overhead_bytes: u64,
     /// Applications that were started again, in order.
     pub restarts: Vec<Restarted>,
+    /// When the run had no run control.
+    pub away: Vec<Away>,
     /// What only a simulation knows.
     pub simulated: Option<Simulated>,
     /// Identifiers and names of the sources that send by themselves, and then of level-1 processors.
@@ -130,6 +133,9 @@ pub struct Summary {
     /// Events that lack a source that they shall not go on without.
     #[serde(default)]
     pub withheld: Withheld,
+    /// When run control had died and nobody had taken over yet. The run went on meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_control_away: Vec<Away>,
 }
 
 /// An application that died and was started again.
@@ -345,6 +351,7 @@ impl Summary {
             reason: verdict.reason,
             died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
             restarts: facts.restarts.clone(),
+            run_control_away: facts.away.clone(),
             simulated: facts.simulated.clone(),
             start_s: facts.starting.map(|starting| starting.as_secs_f64()),
             lower_bounds: lower_bounds(facts, ending, account),

@@ -3,14 +3,15 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use catalogue::{Keeper, now};
 use configuration::Partition;
 use control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
 use partition::{
-    Control, Counted, Figures, News, Outcome, Placement, Probe, Run, RunSettings, Running, Session, StartError,
+    Away, Control, Counted, Figures, Keeping, Left, News, Outcome, Placement, Probe, Run, RunSettings, Running,
+    Session, StartError,
 };
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
@@ -112,8 +113,8 @@ struct Series {
 }
 
 impl Desk {
-    /// A desk for a partition whose applications do not run yet. `keeper` keeps its runs, people are shown the `warnings` of the
-    /// check, and histograms are compared with the `references`.
+    /// A desk for a partition whose applications do not run yet, or of which a run was left. `keeper` keeps its runs, people are shown the
+    /// `warnings` of the check, and histograms are compared with the `references`.
     ///
     /// # Errors
     /// There is no thread for it.
@@ -123,6 +124,7 @@ impl Desk {
         placement: Placement,
         keeper: Keeper,
         references: References,
+        succession: Option<Succession>,
     ) -> std::io::Result<(Self, Leaving)> {
         let (work, done) = sync_channel(1);
         let name = partition.partition.name.clone();
@@ -163,7 +165,7 @@ impl Desk {
             work,
             left: watch::Sender::new(false),
         }));
-        let worker = Worker { desk: desk.clone(), placement, session: None };
+        let worker = Worker { desk: desk.clone(), placement, session: None, succession };
         let thread = thread::Builder::new().name("desk".into()).spawn(move || worker.work(&done))?;
         Ok((desk, Leaving(thread)))
     }
@@ -545,15 +547,28 @@ fn settings(partition: &Partition, keys: Map<String, Value>) -> Result<RunSettin
     Ok(partition.run)
 }
 
+/// What run control keeps for its next life, and the run that its former life has left.
+#[derive(Debug)]
+pub struct Succession {
+    /// Where it keeps that.
+    pub keeping: Keeping,
+    /// What there was.
+    pub left: Option<Left>,
+}
+
 /// The thread of the desk.
 struct Worker {
     desk: Desk,
     placement: Placement,
     session: Option<Session>,
+    succession: Option<Succession>,
 }
 
 impl Worker {
     fn work(mut self, wanted: &Receiver<Work>) {
+        if let Some(left) = self.succession.as_mut().and_then(|succession| succession.left.take()) {
+            self.take_over(left);
+        }
         while let Ok(work) = wanted.recv() {
             match work {
                 // Who has asked may have left meanwhile.
@@ -572,15 +587,55 @@ impl Worker {
         self.desk.0.left.send_replace(true);
     }
 
+    /// A run that goes on already, until it ends.
+    fn take_over(&mut self, left: Left) {
+        let number = left.run_number();
+        let resumed = self.desk.kept().keeper.resume(number);
+        resumed.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
+        self.desk.say(format!("run {number} goes on without run control: its applications are called"));
+        let run = self.new_run();
+        match run.take_over(left) {
+            Ok((session, running)) => {
+                self.session = Some(session);
+                let outcome = self.conduct(Some(number), running);
+                self.remark_absences(&outcome);
+                self.over(outcome);
+            }
+            Err(error) => {
+                self.desk.kept().control = None;
+                self.desk.tell_all(Severity::Error, format!("run {number} was left and is lost: {error}"));
+                self.desk.refresh();
+            }
+        }
+    }
+
+    /// Who looks at the run later reads when nobody could have commanded it.
+    fn remark_absences(&self, outcome: &Result<Outcome, StartError>) {
+        for Away { from_ms, to_ms } in outcome.iter().flat_map(|outcome| &outcome.away) {
+            let s = Duration::from_millis(to_ms.saturating_sub(*from_ms)).as_secs_f64();
+            let text =
+                format!("the run had no run control for {s:.2} s, and went on; another process has taken it over");
+            let back = UNIX_EPOCH + Duration::from_millis(*to_ms);
+            let remarked = self.desk.kept().keeper.remark("weir", &text, back);
+            remarked.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
+        }
+    }
+
+    /// What starts, or takes over, the applications.
+    fn new_run(&self) -> Run {
+        let run = Run::new(self.desk.0.partition.clone()).place(self.placement.clone());
+        let run = run.observe(Telling(said_between_runs(&self.desk)));
+        self.desk.kept().control = Some(run.control());
+        match &self.succession {
+            Some(succession) => run.keep(succession.keeping.clone()),
+            None => run,
+        }
+    }
+
     fn boot(&mut self) -> Result<(), Refused> {
         let booted = match &mut self.session {
             Some(session) => session.boot_again(),
-            None => {
-                let run = Run::new(self.desk.0.partition.clone()).place(self.placement.clone());
-                let run = run.observe(Telling(said_between_runs(&self.desk)));
-                self.desk.kept().control = Some(run.control());
-                run.boot().map(|session| self.session = Some(session))
-            }
+            None => self.new_run().boot().map(|session| self.session = Some(session)),
         };
         if self.session.is_none() {
             self.desk.kept().control = None;
@@ -636,23 +691,28 @@ impl Worker {
                 false
             }
             Ok((number, running)) => {
-                self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
-                self.desk.begin();
                 self.desk.say(format!("{operator} has begun the run"));
                 answered(Ok(number.unwrap_or_default()));
-                // Somebody may have ended it before it could be.
-                let ends = {
-                    let mut kept = self.desk.kept();
-                    (kept.run, kept.begins) = (Some(running.control()), false);
-                    kept.ends.take()
-                };
-                ends.iter().for_each(|end| end(&running.control()));
-                let outcome = follow(&self.desk, number, running);
+                let outcome = self.conduct(number, running);
                 let follows = self.desk.follows(&outcome);
                 self.over(outcome);
                 follows
             }
         }
+    }
+
+    /// Tells how a run goes until it is over.
+    fn conduct(&self, number: Option<u32>, running: Running) -> Result<Outcome, StartError> {
+        self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
+        self.desk.begin();
+        // Somebody may have ended it before it could be.
+        let ends = {
+            let mut kept = self.desk.kept();
+            (kept.run, kept.begins) = (Some(running.control()), false);
+            kept.ends.take()
+        };
+        ends.iter().for_each(|end| end(&running.control()));
+        follow(&self.desk, number, running)
     }
 
     fn over(&self, outcome: Result<Outcome, StartError>) {

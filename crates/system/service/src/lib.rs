@@ -34,7 +34,7 @@ pub use bus::{Bus, BusError, LoginError};
 pub use carriers::{Carriers, CarriersError};
 pub use client::{Answer, Events, RunControl, Unheard};
 pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
-pub use desk::{Desk, Leaving, Order};
+pub use desk::{Desk, Leaving, Order, Succession};
 pub use identity::{Identity, IdentityError};
 pub use key::SessionKey;
 pub use messages::{Message, Severity, Sought};

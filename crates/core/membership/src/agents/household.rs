@@ -5,12 +5,12 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use base::ids::NodeId;
+use base::ids::{Incarnation, NodeId};
 use base::time::Time;
 use control::states::State;
 
 use super::lease::{Lease, Leases};
-use super::words::{Errand, Order, Word};
+use super::words::{Census, Ended, Errand, Living, Order, Word};
 
 /// What a driver does for an agent.
 pub trait HouseholdDriver {
@@ -23,19 +23,27 @@ pub trait HouseholdDriver {
     fn kill(&mut self, number: u32);
     /// Says this to run control.
     fn say(&mut self, word: Word);
+    /// This life of run control is obeyed from now on: applications that start join it.
+    fn obey(&mut self, control: Incarnation);
 }
 
-/// The applications of a host, which live for as long as run control is there.
+/// The applications of a host, which live for as long as run control is there, or comes back in time.
 #[derive(Debug)]
 pub struct Household {
     leases: Leases,
     lease: Lease,
     stage: Stage,
+    /// The life of run control that is obeyed. Its former ones are not.
+    control: Incarnation,
+    /// When run control said something last.
+    heard_at: Time,
     /// Of the partition, as run control has said last.
     partition: State,
     /// Those that live, by their errands.
-    living: BTreeMap<u32, Living>,
-    /// Those that have ended and run control has not started again. It did not tell them to end, either.
+    living: BTreeMap<u32, Here>,
+    /// How the last life of each ended that does not live.
+    ended: BTreeMap<NodeId, Ended>,
+    /// Those of them that run control has not started again, and did not tell to end, either.
     away: BTreeMap<NodeId, Away>,
 }
 
@@ -43,15 +51,16 @@ pub struct Household {
 enum Stage {
     /// Run control is there.
     Serving,
-    /// Its connection has ended. Applications notice that by their own, and close their files until then.
+    /// Its connection has ended. Applications notice that by their own. If it does not come back, they close their files until then.
     Left { until: Time },
     /// All are to end at once.
     Ending,
 }
 
 #[derive(Debug)]
-struct Living {
+struct Here {
     node: NodeId,
+    life: Incarnation,
     name: String,
     /// Who has told it to end, if anybody has.
     ends: Option<By>,
@@ -128,16 +137,37 @@ pub enum NotDone {
 }
 
 impl Household {
-    /// Without applications; run control was heard just now.
-    pub fn new(now: Time, leases: Leases) -> Self {
+    /// Without applications; this life of run control was heard just now.
+    pub fn new(now: Time, leases: Leases, control: Incarnation) -> Self {
         let lease = Lease::new(now, leases.of_control());
-        let (living, away) = (BTreeMap::new(), BTreeMap::new());
-        Self { leases, lease, stage: Stage::Serving, partition: State::Absent, living, away }
+        let (living, ended, away) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (stage, partition) = (Stage::Serving, State::Absent);
+        Self { leases, lease, stage, control, heard_at: now, partition, living, ended, away }
+    }
+
+    /// Run control has proved that it is in this life. Whether it is obeyed from now on: it is back in time, in a life behind the one
+    /// that was obeyed. Then it is told who lives here, before anything else.
+    pub fn on_return(&mut self, now: Time, driver: &mut dyn HouseholdDriver, control: Incarnation) -> bool {
+        if self.stage == Stage::Ending || control <= self.control {
+            return false;
+        }
+        let living = self.living.iter().map(|(number, Here { node, life, .. })| Living {
+            number: *number,
+            node: *node,
+            life: *life,
+        });
+        let (living, ended) = (living.collect(), self.ended.values().cloned().collect());
+        driver.say(Word::Census(Census { silent: now.since(self.heard_at), living, ended }));
+        (self.stage, self.control, self.heard_at) = (Stage::Serving, control, now);
+        self.lease = Lease::new(now, self.leases.of_control());
+        driver.obey(control);
+        true
     }
 
     /// Run control orders something.
-    pub fn on_order(&mut self, driver: &mut dyn HouseholdDriver, order: Order) {
+    pub fn on_order(&mut self, now: Time, driver: &mut dyn HouseholdDriver, order: Order) {
         self.lease.hear();
+        self.heard_at = now;
         if self.stage != Stage::Serving {
             return;
         }
@@ -145,8 +175,8 @@ impl Household {
             Order::Beat(state) => self.partition = state,
             Order::Start(errand) => self.on_start(driver, errand),
             Order::End(number) => {
-                if let Some(living) = self.living.get_mut(&number) {
-                    living.ends = Some(By::RunControl);
+                if let Some(here) = self.living.get_mut(&number) {
+                    here.ends = Some(By::RunControl);
                     driver.kill(number);
                 }
             }
@@ -157,25 +187,31 @@ impl Household {
     }
 
     fn on_start(&mut self, driver: &mut dyn HouseholdDriver, errand: Errand) {
-        let Errand { number, node, .. } = errand;
-        match driver.start(&errand) {
+        let Errand { number, node, life, .. } = errand;
+        let here = match driver.start(&errand) {
             Ok(()) => {
-                self.away.remove(&node);
-                self.living.insert(number, Living { node, name: errand.name, ends: None });
+                (_, _) = (self.ended.remove(&node), self.away.remove(&node));
+                self.living.insert(number, Here { node, life, name: errand.name, ends: None });
+                return;
             }
-            Err(how) => {
-                let away = Away { name: errand.name, how: how.clone(), is_stopped: false, wish: None };
-                self.away.insert(node, away);
-                driver.say(Word::Ended { number, how });
-            }
-        }
+            Err(how) => (Here { node, life, name: errand.name, ends: None }, how),
+        };
+        self.note_end(driver, number, here);
     }
 
     /// An application has ended.
     pub fn on_ended(&mut self, driver: &mut dyn HouseholdDriver, number: u32, how: String) {
-        let Some(Living { node, name, ends }) = self.living.remove(&number) else { return };
+        if let Some(here) = self.living.remove(&number) {
+            self.note_end(driver, number, (here, how));
+        }
+    }
+
+    /// What is said now may not be heard: who comes back is told again.
+    fn note_end(&mut self, driver: &mut dyn HouseholdDriver, number: u32, (here, how): (Here, String)) {
+        let Here { node, life, name, ends } = here;
         let is_stopped = ends == Some(By::Here);
         let how = if is_stopped { STOPPED.to_owned() } else { how };
+        self.ended.insert(node, Ended { node, life, how: how.clone(), is_stopped });
         if ends != Some(By::RunControl) {
             self.away.insert(node, Away { name, how: how.clone(), is_stopped, wish: None });
         }
@@ -190,7 +226,7 @@ impl Household {
     /// One of them is not there to be stopped: then none is.
     pub fn stop(&mut self, driver: &mut dyn HouseholdDriver, names: &[&str]) -> Result<Vec<String>, NotDone> {
         self.all_known(names)?;
-        let is_meant = |living: &&mut Living| names.is_empty() || names.contains(&living.name.as_str());
+        let is_meant = |living: &&mut Here| names.is_empty() || names.contains(&living.name.as_str());
         let ended = self.away.values().find(|away| names.contains(&away.name.as_str()));
         if let Some(Away { name, how, .. }) = ended {
             return Err(NotDone::Ended { name: name.clone(), how: how.clone() });
@@ -274,7 +310,7 @@ impl Household {
         }
     }
 
-    /// The connection to run control has ended: nobody orders anything any more.
+    /// The connection to run control has ended: nobody orders anything, unless it comes back.
     pub fn on_left(&mut self, now: Time) {
         if self.stage == Stage::Serving {
             self.stage = Stage::Left { until: now + self.leases.of_control() };
@@ -303,7 +339,7 @@ impl Household {
         }
     }
 
-    /// Whether run control is there, as far as this agent knows.
+    /// Whether run control may still order something, over the connection that is there.
     pub fn is_serving(&self) -> bool {
         self.stage == Stage::Serving
     }
@@ -322,7 +358,6 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
     use alloc::vec;
-    use base::ids::Incarnation;
     use core::time::Duration;
 
     #[derive(Default)]
@@ -331,6 +366,7 @@ mod tests {
         started: Vec<u32>,
         killed: Vec<u32>,
         said: Vec<Word>,
+        obeyed: Option<Incarnation>,
     }
 
     impl HouseholdDriver for Seen {
@@ -348,6 +384,10 @@ mod tests {
 
         fn say(&mut self, word: Word) {
             self.said.push(word);
+        }
+
+        fn obey(&mut self, control: Incarnation) {
+            self.obeyed = Some(control);
         }
     }
 
@@ -373,22 +413,22 @@ mod tests {
     }
 
     fn household() -> (Household, Seen) {
-        (Household::new(at(0), Leases::new(Duration::from_secs(1))), Seen::default())
+        (Household::new(at(0), Leases::new(Duration::from_secs(1)), Incarnation::FIRST), Seen::default())
     }
 
     #[test]
     fn applications_start_and_end_on_order() {
         let (mut household, mut seen) = household();
-        household.on_order(&mut seen, start(1));
-        household.on_order(&mut seen, start(2));
-        household.on_order(&mut seen, Order::End(2));
-        household.on_order(&mut seen, Order::End(3));
+        household.on_order(at(0), &mut seen, start(1));
+        household.on_order(at(0), &mut seen, start(2));
+        household.on_order(at(0), &mut seen, Order::End(2));
+        household.on_order(at(0), &mut seen, Order::End(3));
         assert_eq!((&seen.started, &seen.killed), (&vec![1, 2], &vec![2]));
         household.on_ended(&mut seen, 2, "killed by SIGKILL".to_owned());
         household.on_ended(&mut seen, 2, "killed by SIGKILL".to_owned());
         assert_eq!(seen.said, [Word::Ended { number: 2, how: "killed by SIGKILL".to_owned() }]);
         seen.cannot = true;
-        household.on_order(&mut seen, start(3));
+        household.on_order(at(0), &mut seen, start(3));
         assert_eq!(seen.said[1..], [Word::Ended { number: 3, how: "no such program".to_owned() }]);
         assert!(!household.is_over());
     }
@@ -396,9 +436,9 @@ mod tests {
     #[test]
     fn without_a_word_of_run_control_all_end() {
         let (mut household, mut seen) = household();
-        household.on_order(&mut seen, start(1));
+        household.on_order(at(0), &mut seen, start(1));
         for ms in (0..=20_000).step_by(250) {
-            household.on_order(&mut seen, Order::Beat(State::Running));
+            household.on_order(at(ms), &mut seen, Order::Beat(State::Running));
             household.on_deadline(at(ms), &mut seen);
         }
         assert!(seen.killed.is_empty());
@@ -408,15 +448,37 @@ mod tests {
         });
         assert!((22_000..=22_750).contains(&over.unwrap()), "{over:?}");
         assert!(!household.is_over() && household.next_deadline().is_none());
-        household.on_order(&mut seen, start(2));
+        household.on_order(at(0), &mut seen, start(2));
         household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
         assert!(household.is_over() && seen.started == [1] && seen.said.is_empty());
     }
 
     #[test]
+    fn run_control_that_comes_back_in_time_is_told_who_lives_and_obeyed() {
+        let (mut household, mut seen) = household();
+        (1..=3).for_each(|number| household.on_order(at(0), &mut seen, start(number)));
+        household.on_left(at(100));
+        household.on_ended(&mut seen, 2, "killed by SIGKILL".to_owned());
+        assert!(seen.said.is_empty(), "nobody hears it");
+        assert!(!household.on_return(at(1000), &mut seen, Incarnation::FIRST), "the life that has left");
+        assert!(household.on_return(at(1000), &mut seen, Incarnation(2)));
+        let [Word::Census(Census { silent, living, ended })] = &seen.said[..] else { panic!("{:?}", seen.said) };
+        assert_eq!((*silent, living.len(), ended.len()), (Duration::from_secs(1), 2, 1));
+        assert_eq!((living[0].number, living[1].number, &ended[0].how[..]), (1, 3, "killed by SIGKILL"));
+        assert_eq!(seen.obeyed, Some(Incarnation(2)));
+        assert!(!household.on_return(at(1001), &mut seen, Incarnation(1)), "a former life wakes up");
+        household.on_deadline(at(2900), &mut seen);
+        household.on_order(at(2900), &mut seen, Order::End(3));
+        assert!(household.is_serving() && seen.killed == [3]);
+        household.on_left(at(3000));
+        household.on_deadline(at(5000), &mut seen);
+        assert!(!household.on_return(at(5001), &mut seen, Incarnation(3)), "too late");
+    }
+
+    #[test]
     fn who_is_left_closes_its_files_or_is_ended() {
         let (mut household, mut seen) = household();
-        (1..=2).for_each(|number| household.on_order(&mut seen, start(number)));
+        (1..=2).for_each(|number| household.on_order(at(0), &mut seen, start(number)));
         household.on_left(at(100));
         household.on_left(at(1000));
         household.on_ended(&mut seen, 1, "exited with status 1".to_owned());
@@ -432,8 +494,8 @@ mod tests {
     #[test]
     fn who_is_stopped_here_stays_away_until_run_control_has_it_back() {
         let (mut household, mut seen) = household();
-        (1..=2).for_each(|number| household.on_order(&mut seen, start(number)));
-        household.on_order(&mut seen, Order::Beat(State::Running));
+        (1..=2).for_each(|number| household.on_order(at(0), &mut seen, start(number)));
+        household.on_order(at(0), &mut seen, Order::Beat(State::Running));
         assert_eq!(household.stop(&mut seen, &["ros-1"]), Ok(vec!["ros-1".to_owned()]));
         household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
         assert_eq!(seen.said, [Word::Stopped { number: 1, how: STOPPED.to_owned() }]);
@@ -443,11 +505,11 @@ mod tests {
 
         assert_eq!(household.start(&mut seen, &[]), Ok(vec!["ros-1".to_owned()]));
         assert_eq!(seen.said[1..], [Word::Wanted(NodeId(1))]);
-        household.on_order(&mut seen, Order::Refuse { node: NodeId(1), why: "the run has ended".to_owned() });
+        household.on_order(at(0), &mut seen, Order::Refuse { node: NodeId(1), why: "the run has ended".to_owned() });
         let words: Vec<String> = household.residents().map(|resident| resident.words).collect();
         let refused = "stopped by the local agent; run control does not start it: the run has ended";
         assert_eq!(words, ["", refused]);
-        household.on_order(&mut seen, Order::Start(Errand { number: 3, ..errand(1) }));
+        household.on_order(at(0), &mut seen, Order::Start(Errand { number: 3, ..errand(1) }));
         assert!(household.residents().all(|resident| resident.number.is_some() && resident.words.is_empty()));
 
         household.stop(&mut seen, &[]).unwrap();
@@ -459,8 +521,8 @@ mod tests {
     #[test]
     fn who_dies_is_a_fault_and_nobody_here_starts_it() {
         let (mut household, mut seen) = household();
-        (1..=2).for_each(|number| household.on_order(&mut seen, start(number)));
-        household.on_order(&mut seen, Order::Beat(State::Running));
+        (1..=2).for_each(|number| household.on_order(at(0), &mut seen, start(number)));
+        household.on_order(at(0), &mut seen, Order::Beat(State::Running));
         household.on_ended(&mut seen, 1, "killed by SIGSEGV".to_owned());
         assert_eq!(household.state(), State::Fault);
         let error = household.start(&mut seen, &["ros-1"]).unwrap_err().to_string();
@@ -475,8 +537,8 @@ mod tests {
     #[test]
     fn a_host_whose_applications_have_ended_on_order_is_absent() {
         let (mut household, mut seen) = household();
-        household.on_order(&mut seen, start(1));
-        household.on_order(&mut seen, Order::End(1));
+        household.on_order(at(0), &mut seen, start(1));
+        household.on_order(at(0), &mut seen, Order::End(1));
         household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
         assert_eq!((household.state(), household.residents().count()), (State::Absent, 0));
     }

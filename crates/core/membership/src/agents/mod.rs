@@ -15,12 +15,14 @@ pub mod words;
 pub use handshake::{Forged, Handshake, Met, Seal, Step, secret_of_agents};
 pub use household::{Household, HouseholdDriver, NotDone, Resident};
 pub use lease::{Lease, Leases};
-pub use roster::{Roster, RosterDriver};
+pub use roster::{Inheritance, Roster, RosterDriver, agent};
 
 use base::ids::Incarnation;
 use dataflow::node::RUN_CONTROL;
 
 use crate::challenge::Member;
 
-/// Run control, to its agents.
-pub const CONTROL: Member = (RUN_CONTROL, Incarnation::FIRST);
+/// Run control in one of its lives. It begins another one when it takes over what its former life has left.
+pub const fn control(life: Incarnation) -> Member {
+    (RUN_CONTROL, life)
+}

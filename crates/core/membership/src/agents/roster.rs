@@ -11,7 +11,7 @@ use base::time::Time;
 use control::states::State;
 
 use super::lease::{Lease, Leases};
-use super::words::{Errand, Order, Word};
+use super::words::{Census, Errand, Living, Order, Word};
 use crate::challenge::Member;
 
 /// What a driver does for run control.
@@ -35,6 +35,10 @@ pub trait RosterDriver {
     fn wanted(&mut self, node: NodeId);
     /// An application that lives has had so much processor time, in µs.
     fn used(&mut self, node: NodeId, cpu_us: u64);
+    /// The agent of a host listens there for run control that comes back.
+    fn listens(&mut self, host: usize, agent: Member, address: &str);
+    /// An application that a former life of run control had started lives in this life, and its agent was without run control for so long.
+    fn found(&mut self, member: Member, silent: Duration);
 }
 
 /// The hosts of a partition, as run control knows them. Hosts are numbered as in the configuration; their agents are the members from 1 on.
@@ -51,6 +55,19 @@ pub struct Roster {
     next_errand: u32,
     /// Of the partition.
     state: State,
+    /// Those that former lives of run control had started, with their hosts, until it is known whether they live.
+    sought: BTreeMap<NodeId, usize>,
+}
+
+/// What run control knows of agents that its former life had launched.
+#[derive(Clone, Debug, Default)]
+pub struct Inheritance {
+    /// The present life of run control.
+    pub control: Incarnation,
+    /// The newest life of the agent of each host.
+    pub agents: Vec<Incarnation>,
+    /// The applications that may live, with their hosts.
+    pub applications: BTreeMap<NodeId, usize>,
 }
 
 #[derive(Debug)]
@@ -67,7 +84,7 @@ struct Host {
 enum Stage {
     /// It has no agent.
     Empty,
-    /// Its agent is on its way.
+    /// Its agent is on its way, or is called by run control that comes back.
     Launched { until: Time },
     /// Its agent is there.
     Here { link: usize, lease: Lease, next_beat: Time },
@@ -86,8 +103,35 @@ impl Roster {
     pub fn new(names: impl IntoIterator<Item = String>, leases: Leases, start_timeout: Duration) -> Self {
         let host = |name| Host { name, life: Incarnation::FIRST, stage: Stage::Empty, empty_at: None };
         let hosts = names.into_iter().map(host).collect();
-        let (applications, stopped) = (BTreeMap::new(), BTreeMap::new());
-        Self { leases, start_timeout, hosts, applications, stopped, next_errand: 1, state: State::Absent }
+        let (applications, stopped, sought) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let state = State::Absent;
+        Self { leases, start_timeout, hosts, applications, stopped, next_errand: 1, state, sought }
+    }
+
+    /// Run control comes back in another life, and calls the agents of these hosts. Each has a lease to answer.
+    pub fn inherit(&mut self, now: Time, inheritance: Inheritance) {
+        let Inheritance { control, agents, applications } = inheritance;
+        // No former life of run control has given these numbers.
+        self.next_errand = control.0.wrapping_shl(ERRANDS_BITS) | 1;
+        for (host, life) in self.hosts.iter_mut().zip(agents) {
+            host.life = life;
+        }
+        for place in applications.values() {
+            self.hosts[*place].stage = Stage::Launched { until: now + self.leases.of_agent() };
+        }
+        self.sought = applications;
+    }
+
+    /// The agent of a host cannot be called, for this reason.
+    pub fn on_not_found(&mut self, now: Time, driver: &mut dyn RosterDriver, host: usize, reason: &str) {
+        if matches!(self.hosts[host].stage, Stage::Launched { .. }) {
+            self.lose(now, driver, host, reason);
+        }
+    }
+
+    /// Whether it is not known yet of some application whether it lives.
+    pub fn seeks(&self) -> bool {
+        !self.sought.is_empty()
     }
 
     /// An application is to start on a host. The number of its errand comes from here.
@@ -168,6 +212,8 @@ impl Roster {
                     driver.wanted(node);
                 }
             }
+            Word::Listens(address) => driver.listens(place, (agent(place), self.hosts[place].life), &address),
+            Word::Census(census) => self.on_census(driver, (place, link), census),
         }
     }
 
@@ -188,6 +234,31 @@ impl Roster {
         }
     }
 
+    /// An agent tells run control that comes back who lives on its host. Nobody else lives there.
+    fn on_census(&mut self, driver: &mut dyn RosterDriver, (place, link): (usize, usize), census: Census) {
+        let Census { silent, living, ended } = census;
+        for Living { number, node, life } in living {
+            if self.sought.get(&node) == Some(&place) {
+                self.sought.remove(&node);
+                self.applications.insert(number, Application { host: place, node, waits: None });
+                driver.found((node, life), silent);
+            } else {
+                driver.say(link, &Order::End(number));
+            }
+        }
+        for (node, _) in self.sought.extract_if(.., |_, host| *host == place) {
+            let how = ended.iter().find(|ended| ended.node == node);
+            match how.map(|ended| (ended.how.clone(), ended.is_stopped)) {
+                Some((how, true)) => {
+                    self.stopped.insert(node, place);
+                    driver.stopped(node, how);
+                }
+                Some((how, false)) => driver.ended(node, how),
+                None => driver.ended(node, "it ended while run control was away".into()),
+            }
+        }
+    }
+
     /// A connection has ended, for this reason.
     pub fn on_lost(&mut self, now: Time, driver: &mut dyn RosterDriver, link: usize, reason: &str) {
         if let Some(place) = self.behind(link) {
@@ -205,10 +276,13 @@ impl Roster {
     /// To be called when [`Roster::next_deadline`] has come, behind all words that have.
     pub fn on_deadline(&mut self, now: Time, driver: &mut dyn RosterDriver) {
         for place in 0..self.hosts.len() {
+            let is_called = self.sought.values().any(|host| *host == place);
             let how = match &mut self.hosts[place].stage {
                 Stage::Here { lease, .. } => lease
                     .look(now)
                     .then(|| format!("its agent was silent for {:?} (processes.lease)", self.leases.of_agent())),
+                Stage::Launched { until } if is_called => (*until <= now)
+                    .then(|| format!("its agent did not answer within {:?} (processes.lease)", self.leases.of_agent())),
                 Stage::Launched { until } => (*until <= now).then(|| {
                     format!("its agent did not come within {:?} (processes.start_timeout)", self.start_timeout)
                 }),
@@ -279,6 +353,9 @@ impl Roster {
         let host = &mut self.hosts[place];
         if let Stage::Here { link, .. } = host.stage {
             driver.close(link);
+        }
+        // One that was called may have applications, and one that was launched has none.
+        if matches!(host.stage, Stage::Here { .. }) || self.sought.values().any(|host| *host == place) {
             host.empty_at = Some(now + self.leases.until_empty());
         }
         host.stage = Stage::Empty;
@@ -290,6 +367,8 @@ impl Roster {
         // Whoever could want these back is gone.
         self.stopped.iter().filter(|(_, its)| **its == place).for_each(|(node, _)| driver.wanted(*node));
         self.stopped.retain(|_, its| *its != place);
+        let sought = self.sought.extract_if(.., |_, host| *host == place);
+        sought.for_each(|(node, _)| driver.ended(node, how.clone()));
     }
 
     fn over(&mut self, driver: &mut dyn RosterDriver, number: u32, how: &str) {
@@ -309,16 +388,21 @@ impl Host {
         }
     }
 }
+/// Numbers of errands that one life of run control gives.
+const ERRANDS_BITS: u32 = 20;
 
 /// The member that the agent of a host is.
-fn agent(host: usize) -> NodeId {
+///
+/// # Panics
+/// Never: a partition has fewer than 65,535 hosts.
+pub fn agent(host: usize) -> NodeId {
     NodeId(u16::try_from(host + 1).expect("a partition has fewer than 65,535 hosts"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::words::Beat;
+    use crate::agents::words::{Beat, Ended};
     use alloc::borrow::ToOwned;
     use alloc::vec;
 
@@ -333,6 +417,8 @@ mod tests {
         stopped: Vec<u16>,
         wanted: Vec<u16>,
         used: Vec<(u16, u64)>,
+        listening: Vec<(usize, Member, String)>,
+        found: Vec<(u16, u32, u128)>,
     }
 
     impl RosterDriver for Seen {
@@ -367,6 +453,14 @@ mod tests {
 
         fn used(&mut self, node: NodeId, cpu_us: u64) {
             self.used.push((node.0, cpu_us));
+        }
+
+        fn listens(&mut self, host: usize, agent: Member, address: &str) {
+            self.listening.push((host, agent, address.to_owned()));
+        }
+
+        fn found(&mut self, (node, life): Member, silent: Duration) {
+            self.found.push((node.0, life.0, silent.as_millis()));
         }
     }
 
@@ -502,6 +596,65 @@ mod tests {
         roster.start(at(30_004), &mut seen, 1, errand(4));
         roster.kill(&mut seen, NodeId(4));
         assert_eq!(seen.ended.last().unwrap(), &(4, "was not started".to_owned()));
+    }
+
+    #[test]
+    fn an_agent_says_where_it_listens() {
+        let (mut roster, mut seen, agent) = served();
+        roster.on_word(&mut seen, 7, Word::Listens("10.0.0.2:4000".to_owned()));
+        assert_eq!(seen.listening, [(0, agent, "10.0.0.2:4000".to_owned())]);
+    }
+
+    /// Applications 1 to 3 on the first host and 4 on the second, of a former life; agents are in life 5.
+    fn taking_over() -> (Roster, Seen) {
+        let (s, names) = (Duration::from_secs, ["a".to_owned(), "b".to_owned()]);
+        let (mut roster, seen) = (Roster::new(names, Leases::new(s(1)), s(30)), Seen::default());
+        let applications = [(1, 0), (2, 0), (3, 0), (4, 1)].map(|(node, host)| (NodeId(node), host)).into();
+        let agents = vec![Incarnation(5); 2];
+        roster.inherit(at(0), Inheritance { control: Incarnation(1), agents, applications });
+        (roster, seen)
+    }
+
+    #[test]
+    fn who_takes_over_hears_who_lives() {
+        let (mut roster, mut seen) = taking_over();
+        roster.on_met(at(1), &mut seen, 7, (NodeId(1), Incarnation(5)));
+        let living = [(9, 1, 0), (11, 2, 3), (12, 8, 0)].map(|(number, node, life)| Living {
+            number,
+            node: NodeId(node),
+            life: Incarnation(life),
+        });
+        let ended = vec![Ended {
+            node: NodeId(3),
+            life: Incarnation::FIRST,
+            how: "killed by SIGKILL".to_owned(),
+            is_stopped: false,
+        }];
+        let census = Census { silent: Duration::from_millis(250), living: living.to_vec(), ended };
+        roster.on_word(&mut seen, 7, Word::Census(census));
+        assert_eq!(seen.found, [(1, 0, 250), (2, 3, 250)]);
+        assert_eq!(seen.ended, [(3, "killed by SIGKILL".to_owned())]);
+        assert_eq!(seen.orders(), [-12], "nobody knows it");
+        assert!(roster.seeks());
+        roster.on_not_found(at(2), &mut seen, 1, "its agent cannot be called: no route");
+        assert!(!roster.seeks() && roster.has_unknown());
+        assert_eq!(seen.ended[1..], [(4, "host b is lost: its agent cannot be called: no route".to_owned())]);
+        roster.on_word(&mut seen, 7, Word::Ended { number: 11, how: "exited with status 1".to_owned() });
+        assert_eq!(seen.ended[2..], [(2, "exited with status 1".to_owned())]);
+        // Errands have numbers that no former life has given.
+        roster.start(at(3), &mut seen, 0, errand(2));
+        assert!(seen.orders()[1] > i64::from(u16::MAX), "{:?}", seen.orders());
+    }
+
+    #[test]
+    fn an_agent_that_does_not_answer_who_takes_over_is_a_loss() {
+        let (mut roster, mut seen) = taking_over();
+        roster.on_met(at(1), &mut seen, 7, (NodeId(1), Incarnation(4)));
+        assert_eq!(seen.closed, [7], "a former agent");
+        roster.on_deadline(at(1000), &mut seen);
+        assert_eq!(seen.ended.len(), 4);
+        assert!(seen.ended[0].1.contains("did not answer within 1s"), "{:?}", seen.ended);
+        assert!(roster.has_unknown() && !roster.seeks());
     }
 
     #[test]

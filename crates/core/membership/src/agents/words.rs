@@ -4,6 +4,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use base::ids::{Incarnation, NodeId};
 use control::states::State;
@@ -67,6 +68,45 @@ pub enum Word {
     },
     /// Somebody at its host wants an application back that was [stopped](Word::Stopped) there.
     Wanted(NodeId),
+    /// Where the agent listens for run control that comes back.
+    Listens(String),
+    /// Who lives here, as run control is told that comes back.
+    Census(Census),
+}
+
+/// What an agent knows of its applications when run control comes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Since it heard run control last.
+    pub silent: Duration,
+    /// Those that live.
+    pub living: Vec<Living>,
+    /// The last lives of those that do not.
+    pub ended: Vec<Ended>,
+}
+
+/// An application that lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Living {
+    /// That of its errand.
+    pub number: u32,
+    /// Its address.
+    pub node: NodeId,
+    /// Its life.
+    pub life: Incarnation,
+}
+
+/// An application that has ended, or was not started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its address.
+    pub node: NodeId,
+    /// Its life.
+    pub life: Incarnation,
+    /// How.
+    pub how: String,
+    /// Whether somebody at its host has ended it, and it is to stay away until it is wanted.
+    pub is_stopped: bool,
 }
 
 /// What an agent sees of its applications.
@@ -127,8 +167,8 @@ impl Order {
             }
             [1] => Self::Start(Errand {
                 number: u32::from_le_bytes(bytes.take()?),
-                node: NodeId(u16::from_le_bytes(bytes.take()?)),
-                life: Incarnation(u32::from_le_bytes(bytes.take()?)),
+                node: bytes.node()?,
+                life: bytes.life()?,
                 secret: bytes.take()?,
                 name: bytes.text()?,
                 join: bytes.text()?,
@@ -156,6 +196,18 @@ impl Word {
             Self::Ended { number, how } => _ = bytes.put(&[1]).put(&number.to_le_bytes()).text(how),
             Self::Stopped { number, how } => _ = bytes.put(&[2]).put(&number.to_le_bytes()).text(how),
             Self::Wanted(node) => _ = bytes.put(&[3]).put(&node.0.to_le_bytes()),
+            Self::Listens(address) => _ = bytes.put(&[4]).text(address),
+            Self::Census(Census { silent, living, ended }) => {
+                let silent_us = u64::try_from(silent.as_micros()).unwrap_or(u64::MAX);
+                bytes.put(&[5]).put(&silent_us.to_le_bytes()).len(living.len());
+                for Living { number, node, life } in living {
+                    bytes.put(&number.to_le_bytes()).put(&node.0.to_le_bytes()).put(&life.0.to_le_bytes());
+                }
+                bytes.len(ended.len());
+                for Ended { node, life, how, is_stopped } in ended {
+                    bytes.put(&node.0.to_le_bytes()).put(&life.0.to_le_bytes()).put(&[u8::from(*is_stopped)]).text(how);
+                }
+            }
         }
         bytes.0
     }
@@ -175,6 +227,18 @@ impl Word {
             [1] => Self::Ended { number: u32::from_le_bytes(bytes.take()?), how: bytes.text()? },
             [2] => Self::Stopped { number: u32::from_le_bytes(bytes.take()?), how: bytes.text()? },
             [3] => Self::Wanted(NodeId(u16::from_le_bytes(bytes.take()?))),
+            [4] => Self::Listens(bytes.text()?),
+            [5] => Self::Census(Census {
+                silent: Duration::from_micros(u64::from_le_bytes(bytes.take()?)),
+                living: bytes.list(|bytes| {
+                    let number = u32::from_le_bytes(bytes.take()?);
+                    Ok(Living { number, node: bytes.node()?, life: bytes.life()? })
+                })?,
+                ended: bytes.list(|bytes| {
+                    let (node, life, [is_stopped]) = (bytes.node()?, bytes.life()?, bytes.take()?);
+                    Ok(Ended { node, life, is_stopped: is_stopped == 1, how: bytes.text()? })
+                })?,
+            }),
             _ => return Err(NotAWord),
         };
         bytes.end(word)
@@ -212,6 +276,14 @@ impl Reader<'_> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(NotAWord)?;
         self.0 = rest;
         Ok(*taken)
+    }
+
+    fn node(&mut self) -> Result<NodeId, NotAWord> {
+        Ok(NodeId(u16::from_le_bytes(self.take()?)))
+    }
+
+    fn life(&mut self) -> Result<Incarnation, NotAWord> {
+        Ok(Incarnation(u32::from_le_bytes(self.take()?)))
     }
 
     fn text(&mut self) -> Result<String, NotAWord> {
@@ -262,8 +334,17 @@ mod tests {
         }
         let beat = Beat { left_out: 3, cpu_us: vec![(7, 1 << 40), (8, 0)] };
         let (ended, stopped) = ("killed by SIGKILL".to_owned(), "by the agent".to_owned());
+        let living = vec![Living { number: 7, node: NodeId(300), life: Incarnation(2) }];
+        let (node, life) = (NodeId(1), Incarnation::FIRST);
+        let old = Ended { node, life, how: "killed by SIGKILL".to_owned(), is_stopped: false };
+        let census = Census {
+            silent: Duration::from_millis(250),
+            living,
+            ended: vec![Ended { is_stopped: true, ..old.clone() }, old],
+        };
+        let more = [Word::Census(census), Word::Listens("10.0.0.2:4000".to_owned())];
         let ends = [Word::Ended { number: 7, how: ended }, Word::Stopped { number: 7, how: stopped }];
-        for word in ends.into_iter().chain([Word::Beat(beat), Word::Wanted(NodeId(300))]) {
+        for word in ends.into_iter().chain([Word::Beat(beat), Word::Wanted(NodeId(300))]).chain(more) {
             let bytes = word.to_bytes();
             assert_eq!(Word::from_bytes(&bytes), Ok(word));
             (0..bytes.len()).for_each(|len| assert_eq!(Word::from_bytes(&bytes[..len]), Err(NotAWord)));

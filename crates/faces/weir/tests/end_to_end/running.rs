@@ -189,21 +189,9 @@ impl Job {
 
     /// Starts it.
     pub(crate) fn start(self) -> Running {
-        let open = |name: &str| File::create(self.directory.join(name)).unwrap();
-        let child = self
-            .program()
-            .args(&self.arguments)
-            .current_dir(self.directory.path())
-            .env(children::MARK, self.directory.path())
-            // What those that are killed leave goes with the test.
-            .env("TMPDIR", self.directory.path())
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(open("stdout"))
-            .stderr(open("stderr"))
-            .spawn()
-            .unwrap();
-        Running { directory: Some(self.directory), output: self.output, child }
+        let child = spawn(self.program().args(&self.arguments), &self.directory, &self.environment);
+        let Self { directory, output, arguments, environment, .. } = self;
+        Running { directory: Some(directory), output, child, arguments, environment, former: Vec::new() }
     }
 
     fn program(&self) -> Command {
@@ -229,14 +217,54 @@ impl Job {
     }
 }
 
+/// Starts a program in the directory of a test.
+fn spawn(command: &mut Command, directory: &TempDir, environment: &[(String, OsString)]) -> Child {
+    let open = |name: &str| File::create(directory.join(name)).unwrap();
+    command
+        .current_dir(directory.path())
+        .env(children::MARK, directory.path())
+        // What those that are killed leave goes with the test.
+        .env("TMPDIR", directory.path())
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(open("stdout"))
+        .stderr(open("stderr"))
+        .spawn()
+        .unwrap()
+}
+
 /// A run that goes on. Dropping it ends all its processes.
 pub(crate) struct Running {
     directory: Option<TempDir>,
     output: PathBuf,
     child: Child,
+    arguments: Vec<OsString>,
+    environment: Vec<(String, OsString)>,
+    /// Those in whose place others have come.
+    former: Vec<Child>,
 }
 
 impl Running {
+    /// The same command once more in the same directory, with further arguments, in the place of the process that was started before. That
+    /// one has ended, or is left to itself.
+    pub(crate) fn again(&mut self, further: &[&str]) {
+        let directory = self.directory.as_ref().expect("there until the end");
+        fs::rename(directory.join("stderr"), directory.join("stderr.former")).unwrap();
+        let mut command = Command::new(program());
+        let child = spawn(command.args(&self.arguments).args(further), directory, &self.environment);
+        self.former.push(core::mem::replace(&mut self.child, child));
+    }
+
+    /// How the first process has ended, in whose place others have come.
+    pub(crate) fn end_of_first(&mut self) -> ExitStatus {
+        self.former.first_mut().expect("another one has come").wait().unwrap()
+    }
+
+    /// How the process has ended that was started last, while others of it live on.
+    pub(crate) fn end_of_last(&mut self) -> ExitStatus {
+        self.status()
+    }
+
     /// The process that was started.
     pub(crate) fn pid(&self) -> i32 {
         self.child.id().cast_signed()
@@ -324,8 +352,10 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // What has been waited for is not signalled again: its id may be another's by now.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for child in self.former.iter_mut().chain([&mut self.child]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
         if let Some(directory) = &self.directory {
             children::marked(directory.path()).into_iter().for_each(|pid| {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);

@@ -30,13 +30,14 @@ impl Served {
     /// Starts it, and waits until it listens.
     pub(crate) fn start(job: Job) -> Self {
         let mut running = job.served().start();
-        let mut found = None;
-        running.until("somebody listens", |running| {
-            found = place(&running.error_output());
-            found.is_some()
-        });
-        let (address, key) = found.expect("waited for");
+        let (address, key) = until_listening(&mut running);
         Self { running, address, key }
+    }
+
+    /// Starts it once more, and waits until that one listens.
+    pub(crate) fn again(&mut self, further: &[&str]) {
+        self.running.again(further);
+        (self.address, self.key) = until_listening(&mut self.running);
     }
 
     /// The address that `weir serve` has printed.
@@ -148,6 +149,15 @@ pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &st
     let head = head.to_lowercase();
     assert!(!head.contains("transfer-encoding: chunked"), "{head}");
     Some(Answer { status, head, body: body.to_owned() })
+}
+
+fn until_listening(running: &mut Running) -> (String, String) {
+    let mut found = None;
+    running.until("somebody listens", |running| {
+        found = place(&running.error_output());
+        found.is_some()
+    });
+    found.expect("waited for")
 }
 
 /// The address and the key in what `weir serve` printed.

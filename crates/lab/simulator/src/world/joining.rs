@@ -497,6 +497,7 @@ impl World {
             name,
             address: String::new(),
             control: String::new(),
+            control_life: Incarnation::FIRST,
         };
         let mut hands = Hands { world: self, here, asked: Vec::new() };
         let participant = Participant::join(&mut hands, identity).expect("everybody can connect");

@@ -103,6 +103,8 @@ pub struct Host {
     schedule: Schedule,
     /// What sources have sent; empty between passes.
     news: Vec<(u16, LinkNews)>,
+    /// What run control elsewhere must not miss, as it was said: its next life has to be told all of it.
+    said: Vec<(NodeId, Message)>,
 }
 
 struct Hosted {
@@ -147,6 +149,7 @@ impl Host {
             metering: Metering::default(),
             schedule: Schedule::new(node_count),
             news: Vec::new(),
+            said: Vec::new(),
         }
     }
 
@@ -654,7 +657,18 @@ impl Host {
             Message::Report(report) => Message::Report(Box::new(Report { network: self.network(), ..*report })),
             message => hosted.workshop.prepared(message),
         };
+        if to == RUN_CONTROL && must_arrive(&message) && self.routes.data[usize::from(to.0)] != Route::Here {
+            self.said.push((from, message.clone()));
+        }
         self.send(envelope, message);
+    }
+
+    /// Run control is in another life: it is told all that it must not miss.
+    pub fn say_again(&mut self) {
+        for (from, message) in self.said.clone() {
+            let envelope = self.envelope(from, RUN_CONTROL);
+            self.send(envelope, message);
+        }
     }
 
     fn send(&mut self, envelope: Envelope, message: Message) {
@@ -786,6 +800,11 @@ impl Host {
 /// Whether a peer was lost for what it sent, or in the middle of it.
 fn is_malformed(lost: &Lost) -> bool {
     matches!(lost, Lost::Malformed(_) | Lost::ClosedWithinFrame { .. } | Lost::Violated(_))
+}
+
+/// Whether a message to run control says what it cannot ask for.
+fn must_arrive(message: &Message) -> bool {
+    matches!(message, Message::Exhausted | Message::Drained | Message::FileClosed(_))
 }
 
 fn describe(note: &Note) -> String {

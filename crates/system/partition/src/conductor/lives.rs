@@ -1,27 +1,39 @@
 //! Children that join, die and return: what the registrar asks of run control.
 
 use agents::{Children, Introduction, Start};
-use base::ids::{NodeId, Role};
+use base::ids::{Incarnation, NodeId, Role};
 use base::time::Time;
 use configuration::LossAction;
 use membership::NO_RUN;
 use membership::challenge::Member;
-use membership::passage::LinkId;
+use membership::passage::{LinkId, Medium, Strand};
 use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters};
 use membership::run_secret::RunSecret;
+use transport::poller::Poller;
+use transport::waker::Waker;
 
 use super::{Conductor, Phase};
 use crate::conductor::site::link_key;
 use crate::hands::{Hands, KnowsTalk};
 use driver::Assembly;
-use driver::{Host, LinkEvent};
+use driver::{Host, LinkEvent, PeerAddress};
 
 /// What run control does for the registrar, at once or when it has said all.
 pub(super) struct Parent<'a> {
     assembly: &'a Assembly,
     children: &'a mut Children,
     secret: &'a RunSecret,
+    /// The life of run control.
+    control: Incarnation,
+    /// Connections are made with these, by run control that takes over.
+    caller: Option<Caller<'a>>,
     asked: Vec<Asked>,
+}
+
+/// What a connection is made with.
+struct Caller<'a> {
+    poller: &'a mut Poller,
+    waker: &'a Waker,
 }
 
 /// What is done when the registrar has said all.
@@ -40,16 +52,25 @@ impl KnowsTalk for Parent<'_> {
 
 impl RegistrarDriver for Hands<'_, Parent<'_>> {
     fn start(&mut self, (node, life): Member) -> Result<(), String> {
-        let Parent { assembly, children, secret, .. } = &mut self.side;
+        let Parent { assembly, children, secret, control, .. } = &mut self.side;
+        let control = *control;
         let address = self.host.links.address().expect("a process with children listens");
         let links = link_key(&assembly.partition);
-        let introduction = Introduction { secret: secret.clone(), run: NO_RUN, node, life, links };
+        let introduction = Introduction { secret: secret.clone(), run: NO_RUN, node, life, links, control };
         let is_ros = assembly.application(node).is_some_and(|app| app.role == Role::Ros);
         let ports = if is_ros { assembly.partition.ros.ports.clone() } else { Vec::new() };
         let program = assembly.program().map_err(|cause| cause.to_string())?;
         let (name, join, host) = (assembly.name(node), address.to_string(), assembly.host_of(node));
         let started = children.start(Start { program, name, join, introduction: &introduction, ports, host });
         started.map_err(|cause| cause.to_string())
+    }
+
+    fn call(&mut self, to: Member, address: &str) -> Result<LinkId, String> {
+        let Caller { poller, waker } = self.side.caller.as_mut().ok_or("nobody is called now")?;
+        let address: PeerAddress = address.parse().map_err(|error| format!("{error}"))?;
+        let strand = Strand { medium: Medium::Tcp, port: None };
+        let link = self.host.links.connect((to, &address), strand, self.now, poller, waker);
+        link.map_err(|error| error.to_string())
     }
 
     fn kill(&mut self, node: NodeId) {
@@ -109,11 +130,18 @@ impl Conductor {
         self.with_registrar(now, host, |registrar, hands| match event {
             LinkEvent::NotAccepted { reason } => registrar.on_not_accepted(reason),
             LinkEvent::Crowd { who } => registrar.on_crowd(hands, who),
-            // Whoever has connected says what it comes for.
-            LinkEvent::Proven { .. } => {}
+            // Whoever has connected says what it comes for. Who was called is told who calls.
+            LinkEvent::Proven { link } => registrar.on_proven(hands, link),
             LinkEvent::Message { link, envelope, message } => registrar.on_message(hands, link, envelope, message),
             LinkEvent::Lost { link, .. } => registrar.on_lost(hands, link),
         });
+    }
+
+    /// An application of a former life of run control lives in this life.
+    pub(super) fn call(&mut self, now: Time, host: &mut Host, poller: &mut Poller, (node, life): Member) {
+        let waker = self.site.waker();
+        let caller = Some(Caller { poller, waker: &waker });
+        self.with_registrar_of(now, host, caller, |registrar, hands| registrar.on_found(hands, node, life));
     }
 
     /// Calls the registrar, and does what it asks for.
@@ -123,8 +151,19 @@ impl Conductor {
         host: &mut Host,
         call: impl FnOnce(&mut Registrar, &mut Hands<'_, Parent<'_>>) -> R,
     ) -> R {
+        self.with_registrar_of(now, host, None, call)
+    }
+
+    fn with_registrar_of<R>(
+        &mut self,
+        now: Time,
+        host: &mut Host,
+        caller: Option<Caller<'_>>,
+        call: impl FnOnce(&mut Registrar, &mut Hands<'_, Parent<'_>>) -> R,
+    ) -> R {
         let (assembly, children, secret) = (&self.assembly, &mut self.children, &self.secret);
-        let mut hands = Hands { now, host, side: Parent { assembly, children, secret, asked: Vec::new() } };
+        let (control, asked) = (self.succession.life, Vec::new());
+        let mut hands = Hands { now, host, side: Parent { assembly, children, secret, control, caller, asked } };
         let answer = call(&mut self.registrar, &mut hands);
         for asked in hands.side.asked {
             match asked {

@@ -16,6 +16,7 @@ use rol::InputError;
 use transport::error::OsError;
 
 use super::{Metered, Restart};
+use crate::keeping::Away;
 use crate::run_number::RunNumberError;
 use driver::Assembly;
 use driver::{Host, LinksError, WorkshopError};
@@ -58,6 +59,8 @@ pub struct Outcome {
     pub stale: u64,
     /// Whether somebody has asked for an early end.
     pub interrupted: bool,
+    /// When the run had no run control.
+    pub away: Vec<Away>,
 }
 
 impl Outcome {
@@ -103,6 +106,8 @@ pub enum StartError {
         "the configuration and the lists of ROBs take {len} bytes, an application is told at most {max}: shorten the menu or the lists, or raise sfi.max_event_size"
     )]
     Welcome { len: usize, max: usize },
+    #[error("the run that was left cannot be taken over: {0}")]
+    TakenOver(io::Error),
     #[error("interrupted before the run began")]
     Interrupted,
     #[error(transparent)]

@@ -5,15 +5,12 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use agents::Child;
-use base::ids::{Incarnation, NodeId, Role};
+use base::ids::{NodeId, Role};
 use base::time::Time;
 use control::accounting::Books;
 use control::controller::{Ending, RunLimits};
 use control::states::State;
 use dataflow::message::{Command, Message};
-use dataflow::node::RUN_CONTROL;
-use membership::NO_RUN;
-use membership::challenge::Prover;
 use membership::registrar::RunToJoin;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Context;
@@ -86,6 +83,12 @@ impl Conductor {
                 self.asks.wanted = Some(wanted);
                 // Who is dead already is started again for the run.
                 self.reap(context.now, context.shared);
+                if let Some(left) = self.succession.take_left() {
+                    if let Err(error) = self.take_over(context, &left) {
+                        self.fail(error);
+                    }
+                    return self.advance(context.now, context.shared);
+                }
                 match self.plan() {
                     Ok(planned) => self.start(context, planned),
                     Err(error) if self.controller.state() == State::Absent => self.fail(error),
@@ -164,13 +167,17 @@ impl Conductor {
             self.measures = Measures::launch(context.now, &self.children);
         }
         (self.assembly, self.number, self.left_files) = (assembly, Some(number), Some(left_files));
-        self.showing.samples = Shown::of(&self.assembly);
-        (self.words, self.showing.figures, self.showing.next_progress) =
-            (Words::default(), Figures::default(), context.now);
+        self.show_from(context.now);
         self.phase = Phase::Starting { deadline: context.now + self.start_timeout() };
         if let Err(error) = self.make_ready(context) {
             self.fail(error);
         }
+    }
+
+    /// Nothing is shown of the run before.
+    pub(super) fn show_from(&mut self, now: Time) {
+        self.showing.samples = Shown::of(&self.assembly);
+        (self.words, self.showing.figures, self.showing.next_progress) = (Words::default(), Figures::default(), now);
     }
 
     /// Makes the components of this process, and has those children configured that have joined.
@@ -189,7 +196,7 @@ impl Conductor {
     }
 
     /// A host without components, in the place of the one that was.
-    fn renew(&self, host: &mut Host) {
+    pub(super) fn renew(&self, host: &mut Host) {
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = bare_host(&self.assembly, links, &self.registrar);
         host.link_events = events;
@@ -219,6 +226,7 @@ impl Conductor {
 
     /// The run is over.
     pub(super) fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
+        self.succession.end();
         let returned = self.registrar.returned().iter().map(|restart| restart.node);
         self.measures.end(now, &self.children, returned);
         if ending.forced {
@@ -265,7 +273,7 @@ impl Conductor {
     /// What was said and proved so far is of no use from here on.
     fn disconnect(&mut self, now: Time, host: &mut Host) {
         self.secret = self.secret.next();
-        host.links.prove_with(&Prover::new(&self.secret, NO_RUN, (RUN_CONTROL, Incarnation::FIRST)));
+        host.links.prove_with(&self.site.prover(&self.secret));
         self.with_registrar(now, host, |registrar, hands| registrar.disconnect(hands));
     }
 
@@ -373,6 +381,7 @@ impl Conductor {
             network,
             stale,
             interrupted: false,
+            away: self.succession.away.clone(),
             ending,
         })
     }

@@ -25,6 +25,7 @@ use transport::waker::Waker;
 use super::StartError;
 use super::left_files::LeftFiles;
 use crate::RunSettings;
+use crate::keeping::{Origin, text};
 use crate::run::{Placement, Run};
 use crate::run_number::RunNumber;
 use driver::Assembly;
@@ -42,6 +43,8 @@ pub(super) struct Site {
     /// The longest message to a child.
     frame_max: usize,
     used: BTreeSet<u32>,
+    /// The life of run control.
+    control: Incarnation,
     _port_of_group: Option<UdpSocket>,
 }
 
@@ -56,7 +59,7 @@ impl Site {
     /// Opens the input and the network. What a run of it wants, and the first assembly.
     pub(super) fn open(
         run: Run,
-        secret: &RunSecret,
+        (secret, control): (&RunSecret, Incarnation),
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Self, Assembly, Links), StartError> {
         let Run { configuration: mut partition, mut placement, observer, .. } = run;
@@ -68,8 +71,17 @@ impl Site {
         let port_of_group = choose_port(&mut partition.transport).map_err(StartError::Port)?;
         let waker = scheduler.waker();
         let (used, frame_max) = (BTreeSet::new(), usize::MAX);
-        let mut site =
-            Self { partition, inputs, placement, observer, waker, frame_max, used, _port_of_group: port_of_group };
+        let mut site = Self {
+            partition,
+            inputs,
+            placement,
+            observer,
+            waker,
+            frame_max,
+            used,
+            control,
+            _port_of_group: port_of_group,
+        };
         let assembly = site.assembly(&site.partition, &site.inputs)?;
         let links = site.listen(&assembly, secret, scheduler.poller())?;
         Ok((site, assembly, links))
@@ -87,12 +99,22 @@ impl Site {
         let mut network = NetworkOptions::new(assembly, &vec![to_child; outside]);
         self.frame_max = network.frame_max();
         let is_alone = outside == assembly.applications.len();
-        if is_alone {
+        // Who takes over calls those that it finds: these connections are its own.
+        if is_alone && self.control == Incarnation::FIRST {
             network = network.without_components(outside);
         }
         let shares = network.shares() && !is_alone;
-        let prover = Prover::new(secret, NO_RUN, (RUN_CONTROL, Incarnation::FIRST));
-        Ok(Links::listen(network, prover, shares, poller, &self.waker)?)
+        Ok(Links::listen(network, self.prover(secret), shares, poller, &self.waker)?)
+    }
+
+    /// What run control proves with who it is.
+    pub(super) fn prover(&self, secret: &RunSecret) -> Prover {
+        Prover::new(secret, NO_RUN, (RUN_CONTROL, self.control))
+    }
+
+    /// What wakes the thread that conducts.
+    pub(super) fn waker(&self) -> Waker {
+        self.waker.clone()
     }
 
     /// The applications that have processes of their own.
@@ -118,6 +140,15 @@ impl Site {
         self.used.insert(number.number);
         (self.partition, self.inputs) = (partition, inputs);
         Ok(Planned { assembly, number, left_files })
+    }
+
+    /// The assembly of a run that goes on already.
+    pub(super) fn inherit(&mut self, partition: Partition) -> Result<Assembly, StartError> {
+        let inputs = Inputs::open(&partition)?.of_run(partition.run.number());
+        let assembly = self.assembly(&partition, &inputs)?;
+        self.used.insert(partition.run.number());
+        (self.partition, self.inputs) = (partition, inputs);
+        Ok(assembly)
     }
 
     fn assembly(&self, partition: &Partition, inputs: &Inputs) -> Result<Assembly, StartError> {
@@ -226,9 +257,15 @@ pub(crate) fn link_key(partition: &Partition) -> Option<link::Secret> {
 
 /// The secret of the first run alone: from the configured key, if there is one, and a number that is drawn for it. The next
 /// runs have those that follow from it.
-pub(super) fn draw_secret(partition: &Partition) -> Result<RunSecret, OsError> {
+pub(super) fn draw_secret(partition: &Partition) -> Result<(RunSecret, Origin), OsError> {
     match &partition.partition.key {
-        Some(key) => Ok(RunSecret::new(&key.0, &random()?)),
-        None => Ok(RunSecret::of_bytes(random()?)),
+        Some(key) => {
+            let nonce = random()?;
+            Ok((RunSecret::new(&key.0, &nonce), Origin::Nonce(text(&nonce))))
+        }
+        None => {
+            let secret = random()?;
+            Ok((RunSecret::of_bytes(secret), Origin::Secret(text(&secret))))
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What an application needs for its place in the partition: its component, and its ways to others.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use agents::Introduction;
 use base::ids::{Incarnation, NodeId, Role};
@@ -74,6 +75,10 @@ impl ParticipantDriver for Hands<'_, Child<'_>> {
         *self.side.idle = Some(IdleStrategy::default());
     }
 
+    fn say_again(&mut self) {
+        self.host.say_again();
+    }
+
     fn medium(&self, link: LinkId) -> Option<Medium> {
         self.host.links.strand(link).map(|strand| strand.medium)
     }
@@ -109,7 +114,9 @@ impl Hands<'_, Child<'_>> {
         let peers = assembly.applications.iter().map(|app| app.node).filter(|other| assembly.talk(*other, node));
         let connections_to =
             |other| if hosted.contains(&other) { 1 } else { host.carriers().connections(node, other).len() };
-        let to_peers: Vec<usize> = peers.map(connections_to).collect();
+        // Run control that takes over connects as well.
+        let by_control = self.side.at.map(|_| 1);
+        let to_peers: Vec<usize> = peers.map(connections_to).chain(by_control).collect();
         let network = NetworkOptions::new(assembly, &to_peers);
         let datagram_options = DatagramOptions::new(assembly, &[node], secret, network.frame_max());
         let ports = if role == Role::Ros { &assembly.partition.ros.ports[..] } else { &[] };
@@ -141,6 +148,8 @@ impl Hands<'_, Child<'_>> {
             in_parent,
             shares: self.host.links.are_shared(),
             asks: assembly.application(node).is_some_and(|app| app.role != Role::Ros),
+            // An agent ends it, should run control not come back.
+            patience: self.side.at.map_or(Duration::ZERO, |_| assembly.partition.processes.lease.duration()),
         }
     }
 }

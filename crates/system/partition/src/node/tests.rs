@@ -156,7 +156,8 @@ impl Run {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let join = listener.local_addr().unwrap().to_string();
         let args = Node { join, name: "ros-1".into(), ports: vec![port], at: None };
-        let introduction = Introduction { secret: secret(), run: RUN, node: ros, life: LIFE, links: None };
+        let control = Incarnation::FIRST;
+        let introduction = Introduction { secret: secret(), run: RUN, node: ros, life: LIFE, links: None, control };
         let process = thread::spawn(move || take_part(&args, introduction));
         let mut control = Talk::new(listener.accept().unwrap().0);
         control.challenge((ros, LIFE));

@@ -6,6 +6,7 @@ mod ldaq;
 mod login;
 mod service;
 mod slurm;
+mod taking_over;
 
 use std::fs;
 

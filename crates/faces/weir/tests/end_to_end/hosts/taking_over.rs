@@ -1,0 +1,288 @@
+//! Run control dies in the middle of a run. The run goes on, and ends as any run if run control comes back in time.
+
+use std::fs;
+use std::path::Path;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::agent;
+use crate::children::{marked, name};
+use crate::files::check_all;
+use crate::running::{Job, recorded_bytes, send, within_deadline};
+use crate::served::Served;
+
+#[test]
+fn run_control_that_comes_back_takes_the_run_over() {
+    let mut served = recording(farm());
+    let applications = applications(&served);
+    kill_control(&mut served);
+    until_more_without_control(&served);
+    served.again(&[]);
+    let taken = served.until_state("running");
+    assert_eq!(taken["run"]["number"], 1, "{taken}");
+    until_more(&mut served);
+    let run = stop(&mut served, "ok");
+    assert_eq!((&run["quality"], &run["partition"]), (&json!("incomplete"), &json!("quickstart")), "{run}");
+    assert!(run["remarks"].to_string().contains("had no run control"), "{run}");
+    assert_eq!(self::applications(&served), applications, "nobody was started again");
+
+    assert_eq!(served.ctl("anna", &["start", "--events", "300"]), "run 2 has begun\n");
+    let second = served.until("the second run is over", |status| status["last"]["number"] == 2);
+    assert_eq!(second["last"]["state"], "ok", "{second}");
+    assert_eq!(served.get("runs/2")["quality"], "good");
+    end(served);
+}
+
+#[test]
+fn several_lives_of_run_control_follow_one_another() {
+    let mut served = recording(farm());
+    for _ in 0..3 {
+        kill_control(&mut served);
+        served.again(&[]);
+        served.until_state("running");
+        until_more(&mut served);
+    }
+    let run = stop(&mut served, "ok");
+    assert_eq!(run["summary"]["run_control_away"].as_array().map(Vec::len), Some(3), "{run}");
+    end(served);
+}
+
+#[test]
+fn a_run_that_is_paused_stays_so() {
+    let mut served = recording(farm());
+    assert_eq!(served.ctl("anna", &["pause"]), "triggers are held back\n");
+    // The order was taken, and is carried out soon.
+    let kept = served.running.directory().join("runs.sqlite.control.0");
+    within_deadline("it is kept", || fs::read_to_string(&kept).is_ok_and(|kept| kept.contains("\"is_paused\":true")));
+    kill_control(&mut served);
+    served.again(&[]);
+    served.until_state("paused");
+    assert_eq!(served.ctl("anna", &["resume"]), "triggers go on\n");
+    until_more(&mut served);
+    stop(&mut served, "ok");
+    end(served);
+}
+
+/// Its applications close their files, and their agents end them.
+#[test]
+fn without_run_control_nothing_is_left_and_the_next_one_begins_anew() {
+    let mut served = recording(farm().set("processes.lease", "500 ms"));
+    kill_control(&mut served);
+    within_deadline("all processes end", || marked(served.running.directory().path()).is_empty());
+    assert!(check_all(&served.running.output()).iter().map(|(_, events)| events).sum::<u64>() > 0);
+    served.again(&[]);
+    let lost = served.until("the run is known to be lost", |status| status["last"]["number"] == 1);
+    assert_eq!(lost["last"]["state"], "aborted", "{lost}");
+    assert!(lost["last"]["reason"].as_str().unwrap().contains("its agent cannot be called"), "{lost}");
+    assert_eq!(served.get("runs/1")["quality"], "interrupted");
+    served.until("another run may begin", |status| status["verbs"].to_string().contains("boot"));
+    if served.status()["state"] != "absent" {
+        served.ctl("anna", &["shutdown"]);
+    }
+    assert_eq!(served.ctl("anna", &["boot"]), "the applications run\n");
+    assert_eq!(served.ctl("anna", &["start", "--events", "300"]), "run 2 has begun\n");
+    let second = served.until("the second run is over", |status| status["last"]["number"] == 2);
+    assert_eq!(second["last"]["state"], "ok", "{second}");
+    end(served);
+}
+
+#[test]
+fn run_control_that_died_with_an_agent_has_its_applications_started_again() {
+    // What the read-out systems of that host held is lost with them.
+    let job = farm()
+        .set("processes.on_loss", "restart")
+        .set("run.tolerate.built_incomplete", "100 %")
+        .set("processes.lease", "8 s");
+    let mut served = recording(job);
+    let agent = agent(&served.running, "b");
+    kill_control(&mut served);
+    send(agent, Signal::SIGKILL);
+    served.again(&[]);
+    served.until_state("running");
+    until_said(&mut served, "sfi-1 is back");
+    until_more(&mut served);
+    let run = stop(&mut served, "ok");
+    assert!(run["summary"]["restarts"].as_array().unwrap().len() > 1, "{run}");
+    end(served);
+}
+
+#[test]
+fn an_application_that_died_meanwhile_is_started_again() {
+    let mut served = recording(farm().set("processes.on_loss", "restart"));
+    let sfi = process(&served, "sfi-1");
+    kill_control(&mut served);
+    send(sfi, Signal::SIGKILL);
+    until_gone(sfi);
+    served.again(&[]);
+    served.until_state("running");
+    until_said(&mut served, "sfi-1 is back");
+    until_more(&mut served);
+    let run = stop(&mut served, "ok");
+    let restarts = run["summary"]["restarts"].as_array().unwrap();
+    assert_eq!((&restarts[0]["name"], &restarts[0]["how"]), (&json!("sfi-1"), &json!("killed by SIGKILL")));
+    end(served);
+}
+
+#[test]
+fn a_run_that_lost_an_application_meanwhile_ends_in_order() {
+    let mut served = recording(farm());
+    let sfi = process(&served, "sfi-1");
+    kill_control(&mut served);
+    send(sfi, Signal::SIGKILL);
+    until_gone(sfi);
+    served.again(&[]);
+    let over = served.until("the run is over", |status| status["last"]["number"] == 1);
+    assert_eq!(over["last"]["state"], "aborted", "{over}");
+    assert!(over["last"]["reason"].as_str().unwrap().contains("sfi-1 died: killed by SIGKILL"), "{over}");
+    let run = served.get("runs/1");
+    assert_eq!(
+        (&run["quality"], &run["summary"]["accounting"]["residual"]),
+        (&json!("interrupted"), &json!(0)),
+        "{run}"
+    );
+    end(served);
+}
+
+#[test]
+fn another_configuration_takes_nothing_over() {
+    let mut served = recording(farm());
+    kill_control(&mut served);
+    served.running.again(&["--set", "level1.rate=10 kHz"]);
+    assert_eq!(served.running.end_of_last().code(), Some(2));
+    let said = served.running.error_output();
+    assert!(said.contains("is of a run with another level1.rate"), "{said}");
+    served.again(&[]);
+    served.until_state("running");
+    stop(&mut served, "ok");
+    end(served);
+}
+
+#[test]
+fn who_does_not_know_the_key_takes_nothing_over() {
+    let mut served = recording(farm().with_key("a key of this test, which nobody else knows"));
+    let kept = fs::read_to_string(served.running.directory().join("runs.sqlite.control.0")).unwrap();
+    assert!(kept.contains("nonce") && !kept.contains("\"secret\":"), "the key is needed, too");
+    kill_control(&mut served);
+    let path = served.running.directory().join("with-key.toml");
+    let right = fs::read_to_string(&path).unwrap();
+    fs::write(&path, right.replace("nobody else knows", "somebody guesses")).unwrap();
+    served.running.again(&[]);
+    assert_eq!(served.running.end_of_last().code(), Some(2));
+    let said = served.running.error_output();
+    assert!(said.contains("is of a run with another partition.key"), "{said}");
+    fs::write(&path, right).unwrap();
+    served.again(&[]);
+    served.until_state("running");
+    stop(&mut served, "ok");
+    end(served);
+}
+
+#[test]
+fn a_former_run_control_that_wakes_up_is_not_obeyed() {
+    let mut served = recording(farm());
+    let applications = applications(&served);
+    let former = served.running.pid();
+    send(former, Signal::SIGSTOP);
+    served.running.again(&[]);
+    assert_eq!(served.running.end_of_last().code(), Some(2));
+    let said = served.running.error_output();
+    assert!(said.contains("another process is run control of this catalogue"), "{said}");
+    served.again(&["--take-over"]);
+    served.until_state("running");
+    send(former, Signal::SIGCONT);
+    assert_eq!(served.running.end_of_first().code(), Some(3));
+    until_more(&mut served);
+    assert_eq!(self::applications(&served), applications, "it has ended nobody");
+    stop(&mut served, "ok");
+    end(served);
+}
+
+/// Two hosts on this machine, which wait long for run control.
+fn farm() -> Job {
+    let job = Job::example("quickstart").patient().set("ros.count", "3").set("sfo.max_file_events", "40");
+    // More would fill the disk of a busy machine.
+    let job = job.set("level1.rate", "400 Hz");
+    job.set("host", "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\"}]").set("processes.lease", "30 s")
+}
+
+/// A run of it that records, and goes on until it is stopped.
+fn recording(job: Job) -> Served {
+    let mut served = Served::start(job);
+    assert_eq!(served.ctl("anna", &["boot"]), "the applications run\n");
+    assert_eq!(served.ctl("anna", &["start", "--duration", "1h"]), "run 1 has begun\n");
+    served.running.until_recording();
+    served
+}
+
+/// Until all its threads have ended: then others may be run control.
+fn kill_control(served: &mut Served) {
+    served.running.signal(Signal::SIGKILL);
+    served.running.end_of_last();
+}
+
+fn until_gone(pid: i32) {
+    within_deadline("a process ends", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_none_or(|(_, rest)| matches!(rest.trim().chars().next(), Some('Z' | 'X')))
+    });
+}
+
+fn until_more_without_control(served: &Served) {
+    let output = served.running.output();
+    let before = recorded_bytes(&output);
+    within_deadline("more is recorded", || recorded_bytes(&output) > before + MORE_BYTES);
+}
+
+fn until_more(served: &mut Served) {
+    served.running.until_more_is_recorded();
+}
+
+fn until_said(served: &mut Served, text: &str) {
+    let mut heard = Value::Null;
+    within_deadline(text, || {
+        heard = served.get("messages");
+        heard.to_string().contains(text)
+    });
+}
+
+/// Stops the run, which ends in this state; what is kept of it. Each event is in one file.
+fn stop(served: &mut Served, state: &str) -> Value {
+    assert_eq!(served.ctl("anna", &["stop"]), "the run ends\n");
+    let over = served.until_state("booted");
+    assert_eq!((&over["last"]["number"], &over["last"]["state"]), (&json!(1), &json!(state)), "{over}");
+    let run = served.get("runs/1");
+    assert_eq!(run["summary"]["accounting"]["residual"], 0, "{run}");
+    let files = check_all(&served.running.output());
+    let events: u64 = files.iter().map(|(_, events)| events).sum();
+    assert_eq!(Some(events), over["last"]["recorded"].as_u64(), "{over}");
+    assert_eq!(run["files"].as_array().map(Vec::len), Some(files.len()), "{run}");
+    run
+}
+
+/// Ends the service; nothing of the run is left for anybody.
+fn end(served: Served) {
+    served.running.signal(Signal::SIGTERM);
+    let ended = served.end().expect(0);
+    let is_kept = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".control."));
+    let kept = fs::read_dir(ended.directory.path()).unwrap().flatten().map(|entry| entry.path());
+    let kept: Vec<_> = kept.filter(|path| is_kept(path) && !path.ends_with("runs.sqlite.control.lock")).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
+/// The processes of applications, by name.
+fn applications(served: &Served) -> Vec<(String, i32)> {
+    let processes = marked(served.running.directory().path());
+    let mut named: Vec<_> = processes.into_iter().filter_map(|pid| Some((name(pid)?, pid))).collect();
+    named.sort();
+    assert!(named.len() > 5, "{named:?}");
+    named
+}
+
+fn process(served: &Served, application: &str) -> i32 {
+    let found = applications(served).into_iter().find(|(name, _)| name == application);
+    found.unwrap_or_else(|| panic!("no {application}")).1
+}
+
+/// Some events of the sample.
+const MORE_BYTES: u64 = 500_000;

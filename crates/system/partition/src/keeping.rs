@@ -1,0 +1,426 @@
+//! What run control keeps in a file while a run goes on, so that its next life can take the run over.
+//!
+//! Each life has a file of its own. Who takes over says so in the file that it has locked, writes its own and takes the former one away.
+//! That tells a former life that still lives to keep its hands off. With a key in the configuration the file holds no secret: who takes over has to know the key.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agents::Fence;
+use base::ids::Incarnation;
+use configuration::Partition;
+use membership::agents::words::fingerprint;
+use membership::run_secret::RunSecret;
+use serde::{Deserialize, Serialize};
+use transport::random::random;
+
+use crate::differences::first_difference;
+
+/// Where run control keeps what its next life has to know. Only one process at a time has it. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Keeping(Arc<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    /// Locked as long as this process lives. It says who may conduct.
+    _lock: File,
+    lock_path: PathBuf,
+    /// What stands there if that is this process.
+    words: String,
+    /// What this process does when another one has taken over.
+    on_taken: fn(),
+}
+
+/// A run that a former life of run control has left.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// Its life.
+    pub(crate) life: Incarnation,
+    pub(crate) partition: Partition,
+    /// The first secret, from which the others follow.
+    pub(crate) secret: RunSecret,
+    pub(crate) content: Content,
+}
+
+/// What is in the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Content {
+    pub(crate) version: u32,
+    /// The configuration that run control was started with.
+    pub(crate) configuration: String,
+    /// That of the run.
+    pub(crate) run: String,
+    pub(crate) origin: Origin,
+    /// Which of the secrets that follow from the first one members and agents have.
+    pub(crate) members_secret: String,
+    pub(crate) agents_secret: String,
+    /// Life and address of the agent of each host.
+    pub(crate) agents: Vec<(u32, Option<String>)>,
+    pub(crate) began_ms: u64,
+    pub(crate) is_paused: bool,
+    pub(crate) members: Vec<Member>,
+    pub(crate) returned: Vec<Returned>,
+    pub(crate) dead: Vec<u16>,
+    pub(crate) reasons: Vec<String>,
+    pub(crate) away: Vec<Away>,
+}
+
+/// Where the first secret comes from: the key of the configuration and this number, or else it is here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Origin {
+    Nonce(String),
+    Secret(String),
+}
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Member {
+    pub(crate) node: u16,
+    pub(crate) life: u32,
+    pub(crate) address: Option<String>,
+    pub(crate) is_gone: bool,
+    /// Messages, as they travel.
+    pub(crate) commands: Vec<String>,
+    pub(crate) newest: Option<String>,
+    pub(crate) former: Option<String>,
+    pub(crate) is_cut_short: bool,
+}
+
+/// An application that was started again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Returned {
+    pub(crate) node: u16,
+    pub(crate) how: String,
+    pub(crate) died_ns: u64,
+    pub(crate) back_ns: Option<u64>,
+}
+
+/// A time during which a run had no run control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    /// In milliseconds since 1970.
+    pub from_ms: u64,
+    /// Likewise.
+    pub to_ms: u64,
+}
+
+/// Why nothing is kept or taken over.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what is wrong")]
+pub enum NotKept {
+    #[error(
+        "{}: another process is run control of this catalogue: end it, or take over what it conducts with --take-over", path.display()
+    )]
+    InUse { path: PathBuf },
+    #[error("{}: {cause}: expected a place for what run control has to find again", path.display())]
+    File { path: PathBuf, cause: io::Error },
+    #[error("{}: {cause}: remove this file once no application of its run is left", path.display())]
+    Damaged { path: PathBuf, cause: String },
+    #[error(
+        "{} is of a run with another {key}: start with the configuration of that run to take it over, or remove this file once no \
+         application of the run is left",
+        path.display()
+    )]
+    Another { path: PathBuf, key: String },
+}
+
+impl Keeping {
+    /// Makes this process run control, which keeps files with the beginning `path`. Where another one is, it `takes_over` all the same or
+    /// not. If another one takes over from this process, it calls `on_taken`, which should end it.
+    ///
+    /// # Errors
+    /// Another process is run control, or no file can be written.
+    pub fn begin(path: &Path, takes_over: bool, on_taken: fn()) -> Result<Self, NotKept> {
+        let lock_path = with_ending(path, "lock");
+        let failed = |cause| NotKept::File { path: lock_path.clone(), cause };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(MODE);
+        let mut lock = options.open(&lock_path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+            Err(TryLockError::WouldBlock) if takes_over => {
+                // The other one keeps what it has locked, which nobody finds any more. It may act until this one claims the run.
+                let (words, new) = (fs::read(&lock_path).map_err(failed)?, with_ending(&lock_path, "new"));
+                lock = options.open(&new).map_err(failed)?;
+                lock.try_lock().map_err(|_| NotKept::InUse { path: lock_path.clone() })?;
+                fs::write(&new, words).and_then(|()| fs::rename(&new, &lock_path)).map_err(failed)?;
+            }
+            Err(TryLockError::WouldBlock) => return Err(NotKept::InUse { path: lock_path }),
+        }
+        let words = text(&random::<16>().map_err(|error| failed(io::Error::other(error)))?);
+        Ok(Self(Arc::new(Kept { path: path.to_owned(), _lock: lock, lock_path, words, on_taken })))
+    }
+
+    /// The run that a former life has left, if there is one.
+    ///
+    /// # Errors
+    /// It is of another configuration or key, or cannot be read.
+    pub fn left(&self, partition: &Partition) -> Result<Option<Left>, NotKept> {
+        let Some((life, path)) = self.newest()? else { return Ok(None) };
+        let text = fs::read_to_string(&path).map_err(|cause| NotKept::File { path: path.clone(), cause })?;
+        let damaged = |cause: String| NotKept::Damaged { path: path.clone(), cause };
+        let content: Content = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if content.version != VERSION {
+            return Err(damaged(format!("version {}, expected {VERSION}", content.version)));
+        }
+        let another = |key: String| NotKept::Another { path: path.clone(), key };
+        let parsed = |text: &str| Partition::parse("what run control kept", text, &[]);
+        let was = parsed(&content.configuration).map_err(|error| damaged(error.to_string()))?;
+        if let Some(key) = first_difference(&was, &partition.without_secrets()) {
+            return Err(another(key));
+        }
+        let key = partition.partition.key.as_ref();
+        let secret = match &content.origin {
+            Origin::Nonce(nonce) => key.zip(bytes(nonce)).map(|(key, nonce)| RunSecret::new(&key.0, &nonce)),
+            Origin::Secret(secret) => bytes(secret).filter(|_| key.is_none()).map(RunSecret::of_bytes),
+        };
+        let follows = |secret: &RunSecret| follower(secret, &content.members_secret).is_some();
+        let secret = secret.filter(follows).ok_or_else(|| another("partition.key".into()))?;
+        let mut run = parsed(&content.run).map_err(|error| damaged(error.to_string()))?;
+        run.partition.key = partition.partition.key.clone();
+        Ok(Some(Left { life, partition: run, secret, content }))
+    }
+
+    /// From now on this process may conduct, and no other. The fence tells when that is over.
+    pub(crate) fn claim(&self, fence: &Fence) -> io::Result<()> {
+        let Kept { lock_path, words, .. } = &*self.0;
+        fs::write(lock_path, words)?;
+        fence.raise(lock_path.clone(), words.clone());
+        Ok(())
+    }
+
+    /// The file of a life.
+    pub(crate) fn file(&self, Incarnation(life): Incarnation) -> PathBuf {
+        with_ending(&self.0.path, &life.to_string())
+    }
+
+    /// Another run control has taken over.
+    pub(crate) fn taken(&self) {
+        (self.0.on_taken)();
+    }
+
+    /// Writes the file of a life anew.
+    pub(crate) fn write(&self, life: Incarnation, content: &Content) -> io::Result<()> {
+        let (new, path) = (self.new_file(life, content)?, self.file(life));
+        fs::rename(new, path)
+    }
+
+    /// Takes over from the former life, unless somebody has done so.
+    pub(crate) fn succeed(&self, former: Incarnation, life: Incarnation, content: &Content) -> io::Result<()> {
+        let new = self.new_file(life, content)?;
+        let linked = fs::hard_link(&new, self.file(life));
+        fs::remove_file(new)?;
+        linked?;
+        fs::remove_file(self.file(former))
+    }
+
+    /// Nothing can be taken over any more.
+    pub(crate) fn remove(&self, life: Incarnation) {
+        // One that is gone already is no worse.
+        let _ = fs::remove_file(self.file(life));
+    }
+
+    fn new_file(&self, life: Incarnation, content: &Content) -> io::Result<PathBuf> {
+        let path = with_ending(&self.file(life), "new");
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(MODE).open(&path)?;
+        let text = serde_json::to_vec(content).expect("numbers and texts are JSON");
+        file.write_all(&text)?;
+        file.sync_data()?;
+        Ok(path)
+    }
+
+    /// The newest life that has left a file.
+    fn newest(&self) -> Result<Option<(Incarnation, PathBuf)>, NotKept> {
+        let path = &self.0.path;
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let failed = |cause| NotKept::File { path: directory.to_owned(), cause };
+        let prefix = format!("{}.", path.file_name().unwrap_or_default().to_string_lossy());
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut lives = BTreeMap::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let life = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
+            life.into_iter().for_each(|life| _ = lives.insert(Incarnation(life), directory.join(&name)));
+        }
+        Ok(lives.pop_last())
+    }
+}
+
+impl Left {
+    /// The number of the run.
+    pub fn run_number(&self) -> u32 {
+        self.partition.run.number()
+    }
+
+    /// The secret that members have, and that of agents.
+    pub(crate) fn secrets(&self) -> Option<(RunSecret, RunSecret)> {
+        let of = |told: &str| follower(&self.secret, told);
+        of(&self.content.members_secret).zip(of(&self.content.agents_secret))
+    }
+}
+
+/// The secret that follows from this one, and of which this is the fingerprint.
+fn follower(first: &RunSecret, told: &str) -> Option<RunSecret> {
+    let told: [u8; 16] = bytes(told)?;
+    let all = core::iter::successors(Some(first.clone()), |secret| Some(secret.next()));
+    all.take(RUNS_MAX).find(|secret| fingerprint(secret) == told)
+}
+
+/// Bytes as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Text as bytes, if it is of any.
+pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
+    let is_plain = rest.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_plain.then(|| pairs.iter().map(byte).collect()).flatten()
+}
+
+fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    bytes_of(text)?.try_into().ok()
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+pub(crate) const VERSION: u32 = 1;
+/// For this user alone.
+const MODE: u32 = 0o600;
+/// Far more runs than the same processes have.
+const RUNS_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use testkit::TempDir;
+
+    use super::*;
+
+    fn never() {
+        panic!("nobody has taken over");
+    }
+
+    fn content(secret: &RunSecret, origin: Origin, partition: &Partition) -> Content {
+        let configuration = partition.without_secrets().to_toml();
+        let told = text(&fingerprint(&secret.next()));
+        Content {
+            version: VERSION,
+            run: configuration.clone(),
+            configuration,
+            origin,
+            members_secret: told.clone(),
+            agents_secret: told,
+            agents: Vec::new(),
+            began_ms: 0,
+            is_paused: false,
+            members: Vec::new(),
+            returned: Vec::new(),
+            dead: Vec::new(),
+            reasons: Vec::new(),
+            away: Vec::new(),
+        }
+    }
+
+    fn partition(key: Option<&str>) -> Partition {
+        let key = key.map_or(String::new(), |key| format!("partition.key = {key:?}\n"));
+        Partition::parse(
+            "p",
+            &format!("{key}partition.name = \"p\"\nros.count = 2\nsfi.count = 1\nrun.number = 7"),
+            &[],
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn one_process_at_a_time_is_run_control_unless_another_takes_over() {
+        let directory = TempDir::new("keeping");
+        let path = directory.join("runs.sqlite.control");
+        let first = Keeping::begin(&path, false, never).unwrap();
+        assert!(matches!(Keeping::begin(&path, false, never), Err(NotKept::InUse { .. })));
+        let fence = Fence::default();
+        first.claim(&fence).unwrap();
+        assert!(!fence.is_passed());
+        let second = Keeping::begin(&path, true, never).unwrap();
+        assert!(!fence.is_passed(), "it has not taken over yet");
+        second.claim(&Fence::default()).unwrap();
+        assert!(fence.is_passed());
+        drop(first);
+        assert!(matches!(Keeping::begin(&path, false, never), Err(NotKept::InUse { .. })), "the second one is there");
+        drop(second);
+        Keeping::begin(&path, false, never).unwrap();
+    }
+
+    #[test]
+    fn what_is_left_is_taken_over_once_and_for_this_user_alone() {
+        let directory = TempDir::new("keeping");
+        let keeping = Keeping::begin(&directory.join("control"), false, never).unwrap();
+        let (secret, partition) = (RunSecret::of_bytes([7; 32]), partition(None));
+        assert!(keeping.left(&partition).unwrap().is_none());
+        let content = content(&secret, Origin::Secret(text(&[7; 32])), &partition);
+        keeping.write(Incarnation(3), &content).unwrap();
+        let mode = fs::metadata(keeping.file(Incarnation(3))).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let left = keeping.left(&partition).unwrap().unwrap();
+        assert_eq!(
+            (left.life, left.run_number(), left.secrets()),
+            (Incarnation(3), 7, Some((secret.next(), secret.next())))
+        );
+        keeping.succeed(Incarnation(3), Incarnation(4), &content).unwrap();
+        assert!(keeping.succeed(Incarnation(3), Incarnation(4), &content).is_err(), "somebody has done so");
+        assert_eq!(keeping.left(&partition).unwrap().unwrap().life, Incarnation(4));
+        keeping.remove(Incarnation(4));
+        assert!(keeping.left(&partition).unwrap().is_none());
+    }
+
+    #[test]
+    fn another_configuration_or_key_and_a_damaged_file_are_refused() {
+        let directory = TempDir::new("keeping");
+        let keeping = Keeping::begin(&directory.join("control"), false, never).unwrap();
+        let (key, ours) =
+            ("a key of at least sixteen characters", partition(Some("a key of at least sixteen characters")));
+        let content = content(&RunSecret::new(key, &[1; 16]), Origin::Nonce(text(&[1; 16])), &ours);
+        keeping.write(Incarnation::FIRST, &content).unwrap();
+        assert!(keeping.left(&ours).unwrap().is_some());
+        let refused = |partition: &Partition| match keeping.left(partition) {
+            Err(NotKept::Another { key, .. }) => key,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(&partition(Some("another key of sixteen characters or more"))), "partition.key");
+        assert_eq!(refused(&partition(None)), "partition.key");
+        let mut other = ours.clone();
+        other.ros.count += 1;
+        assert_eq!(refused(&other), "ros.count");
+        let file = keeping.file(Incarnation::FIRST);
+        let whole = fs::read(&file).unwrap();
+        for bytes in [&whole[..whole.len() / 2], b"", b"{}"] {
+            fs::write(&file, bytes).unwrap();
+            assert!(matches!(keeping.left(&ours), Err(NotKept::Damaged { .. })));
+        }
+    }
+
+    #[test]
+    fn bytes_are_read_as_they_are_written() {
+        assert_eq!(bytes_of(&text(&[0, 0x7f, 0xff])), Some(vec![0, 0x7f, 0xff]));
+        assert!(["0", "0g", "é0", "+1"].iter().all(|text| bytes_of(text).is_none()));
+    }
+}
