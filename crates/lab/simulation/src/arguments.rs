@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use simulator::swarm::LEVELS;
+use swarm::LEVELS;
 use terminal::{Limits, Overrides};
 
 /// `weir sim`.

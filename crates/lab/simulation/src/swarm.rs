@@ -3,8 +3,8 @@
 use std::panic;
 use std::path::Path;
 
-use simulator::swarm::Plan;
 use simulator::world::Trace;
+use swarm::Plan;
 
 use crate::arguments::SimArgs;
 use terminal::Exit;

@@ -1,0 +1,181 @@
+//! Partitions whose links push: sources, one of which leads, and in what they misbehave.
+
+use std::time::Duration;
+
+use base::ids::Role;
+use base::random::Random;
+use configuration::ProcessorLoss;
+use dataflow::level1::pace::Spacing;
+use dataflow::readout::ros::LinksParameters;
+
+use super::drawn::{Drawn, Sending};
+use super::plan::Plan;
+use simulator::world::{Beam, Detectors, Habits, Links, Rhythm, Source};
+
+impl Plan {
+    /// Read-out links push, and their sources misbehave, if anything goes wrong at all.
+    pub(super) fn draw_sources(&mut self, level: u32, r: &mut Random) {
+        (self.credit, self.spacing) = (None, Spacing::Unlimited);
+        self.profile.clear();
+        self.fragment_faults = Links::perfect();
+        self.limited = r.chance(0.7);
+        if r.chance(0.5) {
+            // Else they join, as in all newer editions.
+            self.joins = None;
+        }
+        let misbehave = level > 0 && r.chance(if level >= 4 { 0.5 } else { 0.8 });
+        let leader = r.below(u64::from(self.counts.ros * self.robs_per_ros)) as usize;
+        let mut each = Vec::new();
+        for ros in 0..usize::from(self.counts.ros) {
+            for rob in 0..self.robs_per_ros {
+                let leads = each.len() == leader;
+                let latest_us = if r.chance(0.8) { 50 } else { 1_000 };
+                let latency_us = 1 + r.below(latest_us);
+                let drawn = Drawn {
+                    ros,
+                    rob,
+                    leads,
+                    one_by_one: false,
+                    rhythm: self.draw_rhythm(r, leads),
+                    latency: Duration::from_micros(latency_us),
+                    is_unordered: !self.is_lawful && r.chance(0.3),
+                    is_tolerated: r.chance(0.15),
+                    on_loss: ProcessorLoss::Stop,
+                    habits: Habits {
+                        idles: if r.chance(0.3) { 0.3 * r.unit() } else { 0.0 },
+                        late: Duration::from_micros(if r.chance(0.2) { r.below(20_000) } else { 0 }),
+                        ..Habits::default()
+                    },
+                };
+                each.push(drawn);
+            }
+        }
+        if misbehave {
+            each.iter_mut().for_each(|drawn| drawn.misbehave(r));
+        }
+        let is_endless = |Drawn { leads, habits, .. }: &Drawn| {
+            let dies = habits.deaths.iter().any(|(_, away)| away.is_none());
+            dies || *leads && (habits.is_silent || habits.never_ends)
+        };
+        if each.iter().any(is_endless) {
+            // A run may wait for ever for a source to come, or for its triggers.
+            self.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
+        }
+        let more = if self.limited { r.below(8) } else { 0 };
+        self.sending = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each });
+    }
+
+    /// Triggers come one by one, and wait for some of the others.
+    pub(super) fn draw_hand_shake(&mut self, r: &mut Random) {
+        // Busy is that of one read-out system.
+        self.is_lawful &= self.counts.ros == 1;
+        for drawn in self.sending.iter_mut().flat_map(|sending| &mut sending.each) {
+            // A device that never answers holds up all.
+            drawn.one_by_one = drawn.leads || (drawn.is_good() && r.chance(0.4));
+        }
+    }
+
+    /// Who does not lead comes behind the leader, or runs ahead as far as its link lets it.
+    fn draw_rhythm(&self, r: &mut Random, leads: bool) -> Rhythm {
+        let fast_us = 1 + r.below(20);
+        if leads {
+            return Rhythm::Alone(Duration::from_micros(if r.chance(0.3) { fast_us } else { 1 + r.below(400) }));
+        }
+        if r.chance(0.3) {
+            return Rhythm::Alone(Duration::from_micros(fast_us));
+        }
+        let longest = self.fine.readout_timeout.min(Duration::from_millis(4)) / 4;
+        Rhythm::Behind(longest.mul_f64(r.unit()))
+    }
+
+    /// The sources of the links that there are. One of them leads.
+    pub(super) fn sources(&self) -> Vec<Drawn> {
+        let Some(sending) = &self.sending else { return Vec::new() };
+        let is_here = |drawn: &&Drawn| drawn.ros < usize::from(self.counts.ros) && drawn.rob < self.robs_per_ros;
+        let mut each: Vec<Drawn> = sending.each.iter().filter(is_here).cloned().collect();
+        if self.credit.is_some() {
+            return each;
+        }
+        if let Some(first) = each.first_mut().filter(|_| !sending.each.iter().filter(is_here).any(|drawn| drawn.leads))
+        {
+            first.leads = true;
+            first.rhythm = Rhythm::Alone(Duration::from_micros(100));
+        }
+        each
+    }
+
+    /// What the world has of them, and of level-1 processors.
+    pub(super) fn detectors(&self) -> Detectors {
+        let (gaps, more) = self.outside.as_ref().or(self.sending.as_ref()).map_or((0.0, 0), |all| (all.gaps, all.more));
+        let (systems, level1) = (self.of(Role::Ros), self.of(Role::Level1));
+        let source = |ros, drawn: Drawn| Source {
+            ros,
+            rob: drawn.rob,
+            leads: drawn.leads,
+            one_by_one: drawn.one_by_one,
+            rhythm: drawn.rhythm,
+            latency: drawn.latency,
+            habits: drawn.habits,
+        };
+        let above = (self.fine.busy.1 * self.pages as f64) as usize;
+        let sources = self.sources().into_iter().map(|drawn| source(systems[drawn.ros], drawn));
+        let processors = self.processors().into_iter().map(|drawn| source(level1[0], drawn));
+        let each: Vec<Source> = sources.chain(processors).collect();
+        // Where nobody looks at the beam it may have no end.
+        if each.is_empty() {
+            return Detectors::default();
+        }
+        Detectors {
+            beam: Beam::of(self.events + more, self.first, gaps, self.seed),
+            room: self.pages.saturating_sub(above).max(1),
+            each,
+        }
+    }
+
+    /// What no configuration can say of links.
+    pub(super) fn depart_links(&self, ros: usize, links: &mut LinksParameters) {
+        let own = self.sources().into_iter().filter(|drawn| drawn.ros == ros);
+        own.zip(&mut links.each).for_each(|(drawn, link)| link.unordered = drawn.is_unordered);
+    }
+
+    /// Whether all sources send every fragment once, in order, in time, and to the end.
+    pub(super) fn sources_are_good(&self) -> bool {
+        self.sources().iter().all(Drawn::is_good) && self.processors_are_good()
+    }
+
+    /// Whether all that make triggers do so.
+    pub(super) fn leader_is_good(&self) -> bool {
+        self.sources().iter().all(|drawn| !drawn.leads || drawn.is_good()) && self.processors_are_good()
+    }
+
+    /// After this time of the run no source does anything new.
+    pub(super) fn sources_are_over_after(&self) -> Duration {
+        let Some(all) = self.outside.as_ref().or(self.sending.as_ref()) else { return Duration::ZERO };
+        let triggers = u32::try_from(self.events + all.more).expect("a short run");
+        let over = |drawn: &Drawn| {
+            let Habits { late, deaths, hesitation, .. } = &drawn.habits;
+            let each = if let Rhythm::Alone(interval) = drawn.rhythm { interval * 4 } else { Duration::ZERO };
+            let away = |(at, away): &(Duration, Option<Duration>)| *at + away.unwrap_or(GRACE).max(GRACE);
+            let dead: Duration = deaths.iter().map(away).sum();
+            *late + dead + (each + *hesitation * 2) * triggers
+        };
+        let of_hand_shakes =
+            if self.sources().iter().any(|drawn| drawn.one_by_one) { HAND_SHAKE * triggers } else { Duration::ZERO };
+        of_hand_shakes + GRACE * 3 + self.sources().iter().chain(&self.processors()).map(over).sum::<Duration>()
+    }
+
+    /// What events take whose fragments do not come: each asks for them as often as it may.
+    pub(super) fn waits_for_sources(&self) -> Duration {
+        if self.sending.is_none() || self.sources_are_good() {
+            return Duration::ZERO;
+        }
+        let asks = self.request_timeout.max(self.fine.readout_timeout) * (self.fine.retries + 2);
+        let in_level2 = if self.has_level2() { self.l2_timeout + asks } else { Duration::ZERO };
+        (asks + in_level2) * u32::try_from(self.events).expect("a short run")
+    }
+}
+
+/// What a trigger takes to level 1 and back, and the devices behind it, at most.
+const HAND_SHAKE: Duration = Duration::from_millis(20);
+/// Events do without a source that is away for longer.
+const GRACE: Duration = Duration::from_secs(1);
