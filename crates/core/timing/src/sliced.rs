@@ -86,6 +86,11 @@ impl Sliced {
         if core::mem::replace(&mut self.stopped, true) { &[] } else { &self.readout }
     }
 
+    /// Whether they were told; one that returns has to be told again.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
     fn index(&self, node: NodeId) -> Option<usize> {
         self.readout.iter().position(|readout| *readout == node)
     }

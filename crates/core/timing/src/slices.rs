@@ -136,7 +136,7 @@ impl Metronome {
     /// When it has to be looked again, if nobody says anything before.
     pub fn next_deadline(&self) -> Option<Time> {
         match self.next {
-            None => self.seen.front().map(|(_, seen)| *seen + self.grace),
+            None => self.first().and(self.seen.front()).map(|(_, seen)| *seen + self.grace),
             Some(next) => self.due(next),
         }
     }
@@ -158,10 +158,14 @@ impl Metronome {
         if self.next.is_none() {
             let is_late = self.next_deadline().is_some_and(|due| due <= now);
             let has_said = |told: &Told| !matches!(told, Told::Nothing);
-            let first = self.passed().filter(|passed| passed.any > passed.first).map(|passed| passed.first).min();
-            self.next = first.filter(|_| is_late || self.told.iter().all(has_said));
+            self.next = self.first().filter(|_| is_late || self.told.iter().all(has_said));
         }
         self.next
+    }
+
+    /// The first slice of those who have passed any.
+    fn first(&self) -> Option<u64> {
+        self.passed().filter(|passed| passed.any > passed.first).map(|passed| passed.first).min()
     }
 
     /// Slices below are complete everywhere.
@@ -265,6 +269,17 @@ mod tests {
         assert!(!metronome.is_over(), "it may return");
         metronome.leave(1, true);
         assert!(metronome.is_over());
+    }
+
+    #[test]
+    fn who_has_passed_nothing_asks_for_no_look() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(0, 0, 0));
+        assert_eq!((taken(&mut metronome, ms(20)), metronome.next_deadline()), (vec![], None));
+        metronome.take(ms(30), 0, passed(7, 7, 7));
+        assert_eq!((taken(&mut metronome, ms(50)), metronome.next_deadline()), (vec![], None));
+        metronome.take(ms(60), 0, passed(7, 8, 8));
+        assert_eq!((taken(&mut metronome, ms(60)), taken(&mut metronome, ms(70))), (vec![], vec![7]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::expected::{Expected, Numbered};
 use super::outside::{Recorded, Seen, WINDOWED};
 use super::plan::{InputKind, Plan};
 use super::shaping;
-use super::{Failures, books, link_books};
+use super::{Failures, books, link_books, slice_books};
 use simulator::world::{Fault, Outcomes};
 
 /// A run that has ended, to be checked against its plan.
@@ -35,7 +35,10 @@ impl Check<'_> {
         shaping::too_much(self.plan, self.outcomes, &mut failures);
         self.files(&mut failures);
         self.what_is_missing_is_counted(&mut failures);
-        link_books::check(self.plan, self.outcomes, &mut failures);
+        match self.plan.slicing() {
+            None => link_books::check(self.plan, self.outcomes, &mut failures),
+            Some(slicing) => slice_books::check((self.plan, self.outcomes, self.seen), &slicing, &mut failures),
+        }
         if self.plan.is_hindered() {
             self.hindrance_is_overcome(&mut failures);
         } else {
@@ -302,7 +305,7 @@ impl Check<'_> {
                 let c = RosCounters::from_values(&report.counters);
                 // Else so many events may be cleared while one is still valid that a ROS cannot remember them all until it reads
                 // their fragments.
-                let remembers = plan.events <= plan.pages as u64;
+                let remembers = self.outcomes.issued.len().max(plan.events as usize) <= plan.pages;
                 // A group that was asked for again brings the newest bound, and may overtake the clear of an event below that.
                 let is_overtaken = c.clears_asked > 0;
                 let are_cleared = c.garbage_collected == 0 || is_overtaken;
@@ -320,7 +323,8 @@ impl Check<'_> {
                 let c = Level1Counters::from_values(&report.counters);
                 let is_outside = plan.credit.is_some() || plan.sending.is_some();
                 holds(is_outside || c.unused == 0, "a trigger that level 1 made and did not use");
-                holds(plan.spacing != Spacing::Unlimited || c.vetoed == 0, "vetoed what can wait");
+                let waits = plan.spacing == Spacing::Unlimited && plan.slicing().is_none();
+                holds(!waits || c.vetoed == 0, "vetoed what can wait");
                 holds(plan.crossings.is_some() || c.vetoed == c.vetoed_busy, "dead time of front ends without any");
             }
             Role::Efd => {
@@ -353,7 +357,9 @@ impl Check<'_> {
             }
         };
         holds(lost(account) + account.duplicates == 0, "events lost or doubled without a death");
-        let all_triggered = plan.duration.is_some() || account.level1 == plan.events || !plan.leader_is_good();
+        // How many slices there are is for `slice_books`.
+        let is_open = plan.duration.is_some() || plan.slicing().is_some();
+        let all_triggered = is_open || account.level1 == plan.events || !plan.leader_is_good();
         holds(all_triggered, "not every event was triggered");
         holds(
             !plan.is_healthy() || !plan.waits_for_pages() || account.built_incomplete == 0,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::random::Random;
 use configuration::ProcessorLoss;
 
-use simulator::world::{Habits, Rhythm};
+use simulator::world::{Chunking, Habits, Rhythm};
 
 /// Sources that send by themselves.
 #[derive(Clone, Debug)]
@@ -16,6 +16,34 @@ pub struct Sending {
     pub more: u64,
     /// The sources. Those of links that a smaller plan has not are left out, and then the first may have to lead.
     pub each: Vec<Drawn>,
+    /// Events are slices of time, and nobody leads.
+    pub slices: Option<Slicing>,
+}
+
+/// How time is cut into events.
+#[derive(Clone, Copy, Debug)]
+pub struct Slicing {
+    /// Of a slice, to the next.
+    pub length: Duration,
+    /// So much of that is an event, from its begin on; without it all.
+    pub window: Option<Duration>,
+    /// For so long a slice waits for who has not passed it.
+    pub grace: Duration,
+}
+
+/// How a source cuts time into chunks, and what slices have of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// From when to when they are.
+    pub chunking: Chunking,
+    /// A slice reaches so far back.
+    pub before: Duration,
+    /// And so far ahead.
+    pub after: Duration,
+    /// Most of them that a slice has.
+    pub most: u32,
+    /// Whether it has only those that lie in it as a whole.
+    pub is_exclusive: bool,
 }
 
 /// A drawn source.
@@ -37,6 +65,8 @@ pub struct Drawn {
     pub is_unordered: bool,
     /// An event is complete without its fragment.
     pub is_tolerated: bool,
+    /// How it cuts time, if events are slices of that.
+    pub cut: Option<Cut>,
     /// What becomes of the run without it, if it is a level-1 processor.
     pub on_loss: ProcessorLoss,
     /// In what it misbehaves.
@@ -46,6 +76,9 @@ pub struct Drawn {
 impl Drawn {
     /// Whether it does nothing amiss.
     pub(super) fn is_good(&self) -> bool {
+        if let Some(cut) = &self.cut {
+            return self.habits.are_good() && cut.chunking.step.is_none();
+        }
         let is_fast = |interval| interval <= Duration::from_micros(20);
         self.habits.are_good() && !matches!(self.rhythm, Rhythm::Alone(interval) if !self.leads && !is_fast(interval))
     }

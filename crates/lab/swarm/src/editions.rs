@@ -10,7 +10,9 @@ use dataflow::filter::streams::StreamRule;
 
 use dataflow::node::RUN_CONTROL;
 
-use super::plan::{EDITION_OF_CRATES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_WATCHERS, InputKind, Plan};
+use super::plan::{
+    EDITION_OF_CRATES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, Plan,
+};
 use simulator::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet};
 
 impl Plan {
@@ -57,7 +59,9 @@ impl Plan {
                 self.draw_processors(level, r);
             }
         }
-        if edition >= EDITION_OF_CRATES {
+        if edition >= EDITION_OF_SLICES {
+            self.draw_slices(level, &mut Random::new(seed ^ 0x736c_6963_6573));
+        } else if edition >= EDITION_OF_CRATES {
             self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
         }
         if edition >= EDITION_OF_WATCHERS {

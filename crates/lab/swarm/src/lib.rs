@@ -18,6 +18,9 @@ mod plan;
 mod processors;
 mod shaping;
 mod shrink;
+mod slice_books;
+mod sliced;
+mod slices;
 mod sources;
 mod tables;
 
@@ -36,10 +39,10 @@ type Failures = Vec<String>;
 
 pub use plan::{
     Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS,
-    EDITION_OF_RUNS, EDITION_OF_WATCHERS, Fine, InputKind, LEVELS, Plan, Push,
+    EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, Fine, InputKind, LEVELS, Plan, Push,
 };
 
-pub use drawn::{Drawn, Sending};
+pub use drawn::{Cut, Drawn, Sending, Slicing};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {
@@ -108,7 +111,8 @@ impl Plan {
     /// The same without any fault, where the files have to be the same.
     fn twin(&self) -> Option<Self> {
         let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, again: None, ..self.clone() };
-        (self.keeps_all() && self.keeps_data()).then(twin)
+        // Which slices are left out is a matter of moments.
+        (self.keeps_all() && self.keeps_data() && self.slicing().is_none()).then(twin)
     }
 
     /// Runs the plan to its end and checks it.

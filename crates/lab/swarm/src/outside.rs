@@ -14,12 +14,14 @@ use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Recording};
 use dataflow::recording::sfo::Durable;
+use timing::Interval;
 use trigger::LEVEL2_RESULT;
 
 use super::drawn::Drawn;
 use super::expected::mixed;
 use super::parts::trigger;
 use super::plan::Plan;
+use super::sliced::{self, BuiltSlice, RESULT_BYTES};
 use simulator::world::{Effort, Outside, Place};
 
 /// What the outside has seen.
@@ -27,6 +29,8 @@ use simulator::world::{Effort, Outside, Place};
 pub(super) struct Seen {
     /// Events in the files of each SFO, in the order of writing.
     pub(super) files: BTreeMap<NodeId, Vec<Recorded>>,
+    /// Slices that were built, each time that one was recorded or filtered.
+    pub(super) slices: Vec<BuiltSlice>,
 }
 
 /// An event in files.
@@ -91,6 +95,11 @@ impl Surroundings {
 
     /// Every ROB is in the event once, with its fragment or as missing.
     fn check_content(&self, built: &BuiltEvent) {
+        if self.plan.slicing().is_some() {
+            let slice = BuiltSlice::of(built);
+            self.check_result(built, slice.result);
+            return self.seen.borrow_mut().slices.push(slice);
+        }
         if self.plan.sending.is_some() {
             return self.check_pushed(built);
         }
@@ -165,6 +174,11 @@ impl Outside for Surroundings {
         bytes[..8].copy_from_slice(&u64::from(self.plan.robs(ros)[usize::from(rob)]).to_le_bytes());
         bytes[8..16].copy_from_slice(&event.0.to_le_bytes());
         Bulk::Pages(PageSlice::from(bytes))
+    }
+
+    fn chunk(&mut self, node: NodeId, rob: u16, time: Interval, place: u64) -> Bulk {
+        let ros = self.ros.iter().position(|ros| *ros == node).expect("a read-out system");
+        sliced::chunk(self.plan.robs(ros)[usize::from(rob)], time, place)
     }
 
     fn trigger(&mut self, _: u16, event: EventId) -> TriggerRecord {
@@ -282,5 +296,4 @@ pub(super) const WINDOWED: [u64; 4] = [1, 2, 3, 4];
 /// Source identifier of the ROB of the pROS.
 pub(super) const RESULT_ROB: u32 = LEVEL2_RESULT.0;
 const FRAGMENT_BYTES: u32 = 100;
-const RESULT_BYTES: u32 = 64;
 const WINDOWS_BYTES: u32 = 24;

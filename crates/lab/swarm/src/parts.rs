@@ -1,5 +1,6 @@
 //! From a plan to components: those that a live run has of its configuration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use assembly::{Assembly, Parameters, Scale, TriggersFrom};
@@ -11,6 +12,7 @@ use dataflow::message::Roi;
 use dataflow::readout::ros::ReadOut;
 
 use super::plan::Plan;
+use super::sliced::Framed;
 use simulator::world::Planted;
 
 impl Plan {
@@ -22,7 +24,8 @@ impl Plan {
     pub(super) fn assembly_of(&self, configuration: Partition) -> Assembly {
         let robs = (0..usize::from(self.counts.ros)).map(|ros| self.robs(ros)).collect();
         let (force_accept, veto) = (self.overrides.force_accept_items, self.overrides.veto_items);
-        Assembly::new(configuration, robs).with_items(force_accept, veto).on_scale(self.scale())
+        let assembly = Assembly::new(configuration, robs).with_items(force_accept, veto).on_scale(self.scale());
+        if self.slicing().is_some() { assembly.framed_by(Arc::new(Framed)) } else { assembly }
     }
 
     /// What a component is told at its birth; `late` if it comes into a run that has begun.
@@ -94,6 +97,16 @@ impl Plan {
     }
 
     fn plant(&self, parameters: &mut Parameters) {
+        match parameters {
+            Parameters::Level1(_, TriggersFrom::Time { grace, .. }) if self.planted == Some(Planted::HastySlices) => {
+                *grace = Duration::from_nanos(1);
+            }
+            Parameters::Ros(ros) if self.planted == Some(Planted::WideSlices) => {
+                let timed = ros.links.each.iter_mut().filter_map(|link| link.timed.as_mut());
+                timed.for_each(|timed| timed.rule.after += 1);
+            }
+            _ => {}
+        }
         if let Parameters::Ros(ros) = parameters
             && let Some(push) = &mut ros.push
         {

@@ -805,3 +805,5 @@ pub const EDITION_OF_CRATES: u32 = 13;
 pub const EDITION_OF_WATCHERS: u32 = 14;
 /// That which draws another run in the same processes.
 pub const EDITION_OF_RUNS: u32 = 15;
+/// That which draws slices of time, and no crates; all else is drawn as in that of runs.
+pub const EDITION_OF_SLICES: u32 = 16;

@@ -49,7 +49,7 @@ impl Plan {
             self.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
         }
         let more = if self.limited { r.below(8) } else { 0 };
-        self.outside = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each });
+        self.outside = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
     }
 
     /// The processors, if triggers come from outside: a single good one, if the plan does not say more.
@@ -92,6 +92,7 @@ fn plain(rob: u16) -> Drawn {
         latency: Duration::from_micros(5),
         is_unordered: false,
         is_tolerated: false,
+        cut: None,
         on_loss: toml::ProcessorLoss::Stop,
         habits: Habits::default(),
     }

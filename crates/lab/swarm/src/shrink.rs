@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
-use super::drawn::Drawn;
+use super::drawn::{Cut, Drawn};
 use super::plan::{Counts, Fine, Plan};
 use simulator::world::{Fault, Habits, Links, Trace, TypeSet};
 
@@ -85,6 +85,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         with(&|plan| source(plan, index).is_unordered = false);
         with(&|plan| source(plan, index).is_tolerated = false);
         with(&|plan| source(plan, index).latency = Duration::from_micros(1));
+        with(&|plan| source(plan, index).cut.iter_mut().for_each(simplify));
     }
     with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.gaps = 0.0));
     with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.more = 0));
@@ -136,6 +137,12 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
 
 fn sources(plan: &mut Plan) -> impl Iterator<Item = &mut Drawn> {
     plan.sending.iter_mut().flat_map(|sending| &mut sending.each)
+}
+
+/// Chunks that follow one another without a gap, and slices that do not reach into one another.
+fn simplify(cut: &mut Cut) {
+    (cut.before, cut.after, cut.is_exclusive) = (Duration::ZERO, Duration::ZERO, false);
+    (cut.chunking.lasts, cut.chunking.step) = (cut.chunking.every, None);
 }
 
 /// The source of this place among those of the links that there are.

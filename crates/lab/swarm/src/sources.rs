@@ -40,6 +40,7 @@ impl Plan {
                     latency: Duration::from_micros(latency_us),
                     is_unordered: !self.is_lawful && r.chance(0.3),
                     is_tolerated: r.chance(0.15),
+                    cut: None,
                     on_loss: ProcessorLoss::Stop,
                     habits: Habits {
                         idles: if r.chance(0.3) { 0.3 * r.unit() } else { 0.0 },
@@ -62,7 +63,7 @@ impl Plan {
             self.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
         }
         let more = if self.limited { r.below(8) } else { 0 };
-        self.sending = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each });
+        self.sending = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
     }
 
     /// Triggers come one by one, and wait for some of the others.
@@ -93,7 +94,7 @@ impl Plan {
         let Some(sending) = &self.sending else { return Vec::new() };
         let is_here = |drawn: &&Drawn| drawn.ros < usize::from(self.counts.ros) && drawn.rob < self.robs_per_ros;
         let mut each: Vec<Drawn> = sending.each.iter().filter(is_here).cloned().collect();
-        if self.credit.is_some() {
+        if self.credit.is_some() || sending.slices.is_some() {
             return each;
         }
         if let Some(first) = each.first_mut().filter(|_| !sending.each.iter().filter(is_here).any(|drawn| drawn.leads))
@@ -114,6 +115,7 @@ impl Plan {
             leads: drawn.leads,
             one_by_one: drawn.one_by_one,
             rhythm: drawn.rhythm,
+            chunking: drawn.cut.map(|cut| cut.chunking),
             latency: drawn.latency,
             habits: drawn.habits,
         };
@@ -151,6 +153,9 @@ impl Plan {
     /// After this time of the run no source does anything new.
     pub(super) fn sources_are_over_after(&self) -> Duration {
         let Some(all) = self.outside.as_ref().or(self.sending.as_ref()) else { return Duration::ZERO };
+        if let Some(slicing) = self.slicing() {
+            return self.slices_are_over_after(&slicing);
+        }
         let triggers = u32::try_from(self.events + all.more).expect("a short run");
         let over = |drawn: &Drawn| {
             let Habits { late, deaths, hesitation, .. } = &drawn.habits;
@@ -178,4 +183,4 @@ impl Plan {
 /// What a trigger takes to level 1 and back, and the devices behind it, at most.
 const HAND_SHAKE: Duration = Duration::from_millis(20);
 /// Events do without a source that is away for longer.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);

@@ -68,6 +68,7 @@ impl Plan {
         toml::Level1 {
             source: match (&self.sending, self.credit) {
                 (_, Some(_)) => toml::Level1Source::External,
+                (Some(sending), None) if sending.slices.is_some() => toml::Level1Source::Time,
                 (Some(_), None) => toml::Level1Source::Link,
                 (None, None) => toml::Level1Source::Emulator,
             },
@@ -82,6 +83,9 @@ impl Plan {
                 .filter_map(|&(from, spacing)| Some(toml::ProfileStep { from: interval(from), rate: rate(spacing)? }))
                 .collect(),
             in_flight: self.in_flight as u32,
+            slice: self.slicing().map(|slicing| interval(slicing.length)),
+            window: self.slicing().and_then(|slicing| slicing.window).map(interval),
+            grace: self.slicing().map(|slicing| interval(slicing.grace)),
             ..toml::Level1::default()
         }
     }
@@ -176,6 +180,10 @@ impl Plan {
             size_max: Size::from_bytes(FRAGMENT_DATA_BYTES),
             handshake: drawn.one_by_one.then_some(toml::Handshake::Eudet),
             on_missing: if drawn.is_tolerated { toml::OnMissing::Tolerate } else { toml::OnMissing::Flag },
+            before: drawn.cut.map(|cut| interval(cut.before)),
+            after: drawn.cut.map(|cut| interval(cut.after)),
+            inclusive: drawn.cut.is_none_or(|cut| !cut.is_exclusive),
+            chunks: drawn.cut.map_or(toml::LinkSource::default().chunks, |cut| cut.most),
             ..toml::LinkSource::default()
         };
         self.sources().iter().map(table).collect()

@@ -3,7 +3,7 @@
 use simulator::world::{Planted, Trace};
 use swarm::{
     EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
-    EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
+    EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
 };
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -98,6 +98,11 @@ fn one_run_follows_another_in_the_same_processes() {
 }
 
 #[test]
+fn events_are_slices_of_time() {
+    campaigns_in(EDITION_OF_SLICES);
+}
+
+#[test]
 fn healthy_partitions() {
     campaign(0);
 }
@@ -141,7 +146,11 @@ fn the_same_plan_gives_the_same_trace() {
 fn every_planted_bug_is_found_and_reduced() {
     for planted in Planted::ALL {
         let fails = |plan: &Plan| plan.verdict().is_some();
-        let edition = if planted.is_of_joining() { EDITION_OF_JOINS } else { EDITION };
+        let edition = match planted {
+            _ if planted.is_of_joining() => EDITION_OF_JOINS,
+            _ if planted.is_of_slices() => EDITION_OF_SLICES,
+            _ => EDITION,
+        };
         let with = |seed| Plan { planted: Some(planted), ..Plan::draw_in(edition, seed, planted.level()) };
         let found = (0..1000).find(|&seed| fails(&with(seed)));
         let plan = with(found.unwrap_or_else(|| panic!("{planted:?} is not found")));

@@ -292,7 +292,7 @@ impl Level1 {
     fn leave_out_slices(&mut self, now: Time) {
         let TriggerInput::Time(sliced) = &mut self.input else { return };
         sliced.look(now);
-        if self.exhausted || self.draining || (!self.running && self.counters.issued == 0) {
+        if !self.cuts_time() {
             return;
         }
         let full =
@@ -309,6 +309,11 @@ impl Level1 {
                 self.counters.vetoed_busy += 1;
             }
         }
+    }
+
+    /// Whether slices are made or left out.
+    fn cuts_time(&self) -> bool {
+        !self.exhausted && !self.draining && (self.running || self.counters.issued > 0)
     }
 
     fn veto(&self, due: Time) -> Option<Veto> {
@@ -615,7 +620,12 @@ impl Level1 {
         }
         if let TriggerInput::Time(sliced) = &mut self.input {
             match state {
-                PeerState::Up(_) => sliced.come(node),
+                PeerState::Up(_) => {
+                    sliced.come(node);
+                    if sliced.is_stopped() && self.parameters.readout.contains(&node) {
+                        out.send(node, Message::Lead(false));
+                    }
+                }
                 PeerState::Down | PeerState::Gone => sliced.leave(node, state == PeerState::Gone),
             }
         }
@@ -760,7 +770,10 @@ impl Component for Level1 {
         let owed = self.owed.is_late() && self.is_held_back();
         let offer = offer.map(|due| if owed { self.owed.until(due) } else { due });
         let outside = match &self.input {
-            TriggerInput::Time(sliced) if !self.exhausted => sliced.next_deadline(),
+            // What could be made and waits for nobody's room is an offer.
+            TriggerInput::Time(sliced) if self.cuts_time() && (sliced.is_empty() || self.is_held_back()) => {
+                sliced.next_deadline()
+            }
             TriggerInput::External(external) => external.next_deadline(),
             _ => None,
         };

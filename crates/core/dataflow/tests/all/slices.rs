@@ -128,6 +128,28 @@ fn a_full_link_tells_level_1_to_leave_out_slices() {
     assert!(on.contains(&busy(false)) && on.contains(&Action::Link { rob: 0, order: LinkOrder::On }), "{on:?}");
 }
 
+/// Else there would be no page for the next one, and that would be missing.
+#[test]
+fn slices_without_chunks_fill_a_link_too() {
+    let mut ros = Driver::running(timed());
+    ros.pass([passed(0, 900), passed(1, 900)]);
+    let off = ros.pass([accept(&[0, 1, 2, 3, 4])]);
+    let busy = Action::Send { to: LEVEL1, message: Message::Busy { cause: BusyCause::Pages, on: true } };
+    assert!(off.contains(&busy) && off.contains(&Action::Link { rob: 0, order: LinkOrder::Off }), "{off:?}");
+}
+
+/// Nothing that is issued would make room: grace has to begin, though nobody can pass the slice.
+#[test]
+fn a_link_that_is_full_before_the_first_slice_is_whole_lets_grace_end_it() {
+    let mut ros = Driver::running(timed());
+    let told = |any| vec![Passed { first: 7, all: 0, any, last: false }];
+    assert_eq!(ros.told((0..4).map(|at| chunk(0, 710 + at, 720 + at))), told(7));
+    assert_eq!(ros.told([chunk(0, 730, 840)]), told(8), "it is off, and all that it has is of slice 7");
+    ros.pass([accept(&[7]), chunk(0, 810, 820)]);
+    assert_eq!(ros.told([chunk(0, 820, 830)]), [], "slice 7 will be cleared, which makes room");
+    assert_eq!(ros.told([clear(1, 8, &[7])]), told(9), "that was not enough, and nothing else will");
+}
+
 #[test]
 fn level_1_issues_a_slice_when_all_have_passed_it_and_ends_with_the_sources() {
     let mut level1 = Metronome::running(100);
@@ -175,6 +197,29 @@ fn slices_that_nobody_has_room_for_are_left_out_as_dead_time() {
     assert_eq!(level1.counters().vetoed, 5, "nor do they wait for ever");
     let c = level1.counters();
     assert_eq!((c.issued, c.offered), (4, 9));
+}
+
+/// It has not heard that its sources are to stop, and the run would wait for them for ever.
+#[test]
+fn a_read_out_system_that_returns_at_the_end_is_told_to_stop_its_sources() {
+    let mut level1 = Metronome::running(100);
+    level1.tell(0, 0, 3, 3);
+    level1.input(Input::Peer { node: ROS[0], state: PeerState::Down });
+    level1.input(Input::Command(Command::Drain));
+    let told = level1.input(Input::Peer { node: ROS[0], state: PeerState::Up(Incarnation(1)) });
+    assert!(told.contains(&Action::Send { to: ROS[0], message: Message::Lead(false) }), "{told:?}");
+}
+
+/// Else it would ask to be called at once, again and again.
+#[test]
+fn a_level_1_that_drains_asks_for_no_look_at_slices_that_are_left() {
+    let mut level1 = Metronome::running(2);
+    level1.tell(0, 0, 9, 9);
+    assert_eq!(level1.tell(1, 0, 4, 4), [0, 1], "there is no room for two more");
+    level1.input(Input::Command(Command::Abandon));
+    level1.now = level1.now + GRACE * 3;
+    level1.input(Input::Deadline);
+    assert_eq!(level1.level1.next_deadline(), None);
 }
 
 /// A read-out system with two links of six pages each.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base::ids::{EventId, NodeId};
 use base::random::unit_of_event;
+use timing::Interval;
 
 /// All sources of a partition, and the beam that they see.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,6 +62,8 @@ pub struct Source {
     pub one_by_one: bool,
     /// When it sends.
     pub rhythm: Rhythm,
+    /// How it cuts time, if it sends chunks of that; it sends each when that is over, whatever its rhythm is.
+    pub chunking: Option<Chunking>,
     /// What its link takes in each direction.
     pub latency: Duration,
     /// In what it misbehaves.
@@ -74,6 +77,45 @@ pub enum Rhythm {
     Alone(Duration),
     /// So long behind the leading source.
     Behind(Duration),
+}
+
+/// How a source cuts time into chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunking {
+    /// What its clock says at the begin of the world, in ns.
+    pub zero_ns: u64,
+    /// From the begin of a chunk to that of the next.
+    pub every: Duration,
+    /// How long a chunk lasts: longer where chunks overlap, shorter where there is time between them.
+    pub lasts: Duration,
+    /// The source ends so long after it was first told to send.
+    pub until: Duration,
+    /// From this time of the world on its clock is off by so many ns.
+    pub step: Option<(Duration, i64)>,
+}
+
+impl Chunking {
+    /// From when to when the chunk of this number is, by the clock of the source.
+    pub fn interval(&self, number: u64) -> Interval {
+        let begin = ns(self.every).saturating_mul(number);
+        let off = self.step.filter(|(from, _)| ns(*from) <= begin).map_or(0, |(_, off)| off);
+        let begin = begin.saturating_add(self.zero_ns).saturating_add_signed(off);
+        Interval::new(begin, begin.saturating_add(ns(self.lasts)))
+    }
+
+    /// When it is over and can be sent, in ns from the begin of the world.
+    pub(super) fn over_ns(&self, number: u64) -> u64 {
+        ns(self.every).saturating_mul(number).saturating_add(ns(self.every.max(self.lasts)))
+    }
+
+    /// The first chunk that is over later than this.
+    pub(super) fn at(&self, since_begin_ns: u64) -> u64 {
+        since_begin_ns.saturating_sub(ns(self.lasts)) / ns(self.every).max(1)
+    }
+}
+
+fn ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// In what a source misbehaves: how often it does so for a fragment, from 0 to 1, or when. The default is a good one.
@@ -120,6 +162,34 @@ impl Habits {
     }
 }
 
+/// What a read-out system was handed of a source that sends chunks, or heard of slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handed {
+    /// A chunk.
+    Chunk {
+        /// Its time, as the source says; none if it says none.
+        time: Interval,
+        /// Its place among all that the source has sent.
+        place: u64,
+        /// Whether it is damaged.
+        is_damaged: bool,
+    },
+    /// That nothing that begins before follows.
+    Passed(u64),
+    /// That the source is there.
+    Up,
+    /// That it is not.
+    Down,
+    /// That it has ended.
+    Ended,
+    /// That this slice is made.
+    Made(EventId),
+    /// That none up to this one will be made any more.
+    LeftOut(EventId),
+    /// Nothing: a new life begins, which has nothing of what was handed before.
+    Life,
+}
+
 /// What a source has done, and what its read-out system was handed of that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doings {
@@ -155,6 +225,9 @@ pub struct Doings {
     pub returned: u64,
     /// How often it was told to stop and did not say that it has ended.
     pub unended: u64,
+    /// What read-out systems were handed of a source that sends chunks, in order, and what these heard of slices; kept with checks
+    /// only.
+    pub chunks: Vec<Handed>,
     /// Numbers of the fragments that the present life of its read-out system was handed, in order; kept with checks only.
     pub handed: Vec<u64>,
     /// Fragments among them that were damaged.

@@ -53,7 +53,7 @@ use sources::{Batch, SourceEvent, Sources};
 
 pub use again::Processes;
 pub use costs::{Cost, Costs};
-pub use detectors::{Beam, Detectors, Doings, Habits, Rhythm, Source};
+pub use detectors::{Beam, Chunking, Detectors, Doings, Habits, Handed, Rhythm, Source};
 pub use driver::{Carrying, Driver};
 pub use hosts::Hosts;
 pub use joins::{Impostor, JoinFault, Joins, Moment};
@@ -499,6 +499,8 @@ impl World {
         let mut out = core::mem::take(&mut self.out);
         let is_unheard = command == Some(Command::Pause) && self.setup.planted == Some(Planted::UnheardPause);
         self.monitor.comes(envelope, &message);
+        self.note_slices(envelope, &message);
+        let slot = &mut self.slots[usize::from(envelope.to.0) - 1];
         if let Some(node) = slot.node.as_mut().filter(|_| !is_unheard) {
             self.tally.inputs += 1;
             self.tally.network.messages += 1;

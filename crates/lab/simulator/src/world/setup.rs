@@ -9,6 +9,7 @@ use control::controller::Application;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::level1::roib::TriggerRecord;
 use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
+use timing::Interval;
 
 use super::costs::Costs;
 use super::detectors::Detectors;
@@ -88,6 +89,11 @@ pub trait Outside {
 
     /// The fragment that a source sends by itself of an event.
     fn pushed(&mut self, _node: NodeId, _rob: u16, _event: EventId) -> Bulk {
+        Bulk::empty()
+    }
+
+    /// The chunk that a source sends, from when to when it is, and its place among all that the source has sent.
+    fn chunk(&mut self, _node: NodeId, _rob: u16, _time: Interval, _place: u64) -> Bulk {
         Bulk::empty()
     }
 
@@ -275,11 +281,17 @@ pub enum Planted {
     UncheckedChallenge,
     /// An application takes a greeting of a former life of its peer.
     FormerGreeting,
+    /// Read-out systems take slices for longer than they are, by the least that there is.
+    WideSlices,
+    /// Level 1 makes slices before all sources have passed them.
+    HastySlices,
+    /// A chunk comes and is in no book.
+    LostChunk,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -305,11 +317,19 @@ impl Planted {
         Self::JoinedTwice,
         Self::UncheckedChallenge,
         Self::FormerGreeting,
+        Self::WideSlices,
+        Self::HastySlices,
+        Self::LostChunk,
     ];
 
     /// Whether it shows only where applications join.
     pub const fn is_of_joining(self) -> bool {
         matches!(self, Self::JoinedTwice | Self::UncheckedChallenge | Self::FormerGreeting)
+    }
+
+    /// Whether it shows only where events are slices of time.
+    pub const fn is_of_slices(self) -> bool {
+        matches!(self, Self::WideSlices | Self::HastySlices | Self::LostChunk)
     }
 
     /// The level of faults at which it shows: some only where an application dies.
@@ -325,6 +345,7 @@ impl Planted {
             | Self::FormerGreeting => 4,
             Self::ForgottenCounts | Self::UntoldFates => 5,
             Self::UnendedAnswers | Self::ForgottenFates => 2,
+            Self::HastySlices => 0,
             _ => 1,
         }
     }

@@ -1,5 +1,7 @@
 //! Sources at work: they connect, obey read-out systems or do not, and send; what they send waits until it is taken.
 
+mod chunks;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -9,7 +11,8 @@ use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::readout::fragment::{FragmentHead, status};
 
-use super::detectors::{Beam, Detectors, Doings, Rhythm, Source};
+use super::detectors::{Beam, Detectors, Doings, Handed, Rhythm, Source};
+use super::setup::Planted;
 use super::{Arriving, What, World};
 
 /// All sources of a world.
@@ -46,7 +49,10 @@ pub(super) struct Batch {
 impl Batch {
     /// Fragments, and their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
-        let bytes = |news: &LinkNews| if let LinkNews::Fragment { bulk, .. } = news { Some(bulk.len()) } else { None };
+        let bytes = |news: &LinkNews| match news {
+            LinkNews::Fragment { bulk, .. } | LinkNews::Chunk { bulk, .. } => Some(bulk.len()),
+            _ => None,
+        };
         self.news.iter().filter_map(bytes).fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes))
     }
 }
@@ -68,6 +74,12 @@ struct Line {
     wake: Option<Time>,
     /// The first number that it has not come to.
     next: u64,
+    /// Where it began, if it sends chunks, and has.
+    first_chunk: Option<u64>,
+    /// When it was first told to send.
+    first_start: Option<Time>,
+    /// Whether its read-out system knows which slices there are.
+    has_slices: bool,
     /// It sends nothing before this time.
     not_before: Time,
     /// What has come to its read-out system and was not taken.
@@ -89,7 +101,6 @@ impl Line {
         let own = u64::from(source.ros.0) << 16 | u64::from(source.rob);
         Self {
             random: Random::new(seed ^ own ^ 0x736f_7572_6365),
-            source,
             lives: false,
             link: None,
             connections: 0,
@@ -98,7 +109,10 @@ impl Line {
             ended: false,
             off: false,
             wake: None,
-            next: first,
+            next: if source.chunking.is_some() { 0 } else { first },
+            first_chunk: None,
+            first_start: None,
+            has_slices: false,
             not_before: Time::ZERO,
             queue: VecDeque::new(),
             on_way: 0,
@@ -107,11 +121,13 @@ impl Line {
             sent: 0,
             doings: Doings::default(),
             is_closed: false,
+            source,
         }
     }
 
     fn cut(&mut self) {
         self.link = None;
+        self.has_slices = false;
         (self.started, self.stopping, self.ended, self.off) = (false, false, false, false);
         self.sent = 0;
     }
@@ -251,7 +267,8 @@ impl World {
                 let line = &mut self.sources.lines[place];
                 line.lives = true;
                 if line.source.habits.begins_anew && line.doings.died > 0 {
-                    line.next = self.sources.beam.first;
+                    let chunk = line.first_chunk.take().unwrap_or(0);
+                    line.next = if line.source.chunking.is_some() { chunk } else { self.sources.beam.first };
                 }
                 line.doings.returned += u64::from(line.doings.died > 0);
                 self.connect_source(place);
@@ -315,7 +332,11 @@ impl World {
         self.trace.tell(self.now, &format!("source {place} hears {order:?}"));
         let line = &mut self.sources.lines[place];
         match order {
-            LinkOrder::Start => line.started = true,
+            LinkOrder::Start => {
+                line.started = true;
+                line.first_start.get_or_insert(self.now);
+                line.begin_chunks(self.now);
+            }
             LinkOrder::Stop => line.stopping = true,
             LinkOrder::Off => {
                 line.off = true;
@@ -344,6 +365,9 @@ impl World {
         let habits = &line.source.habits;
         if line.link.is_none() || !(line.started || line.stopping) || line.ended || (line.off && !habits.is_deaf) {
             return;
+        }
+        if line.source.chunking.is_some() {
+            return self.source_sends_chunks(place);
         }
         let runs_ahead = matches!(line.source.rhythm, Rhythm::Alone(_));
         let sends = !(habits.is_silent || line.stopping && runs_ahead);
@@ -488,10 +512,16 @@ impl World {
         self.tally.inputs += batch.news.len() as u64;
         let line = &mut self.sources.lines[batch.line];
         for news in batch.news {
+            let is_lost = self.setup.planted == Some(Planted::LostChunk) && matches!(news, LinkNews::Chunk { .. });
+            self.planted += u64::from(is_lost);
             if !line.is_closed {
                 line.doings.note(&news, self.setup.checks);
+                line.note_chunk(&news, self.setup.checks);
             }
             let rob = line.source.rob;
+            if is_lost && self.planted == 5 {
+                continue;
+            }
             node.handle(now, Input::Link { rob, news }, &mut out);
         }
         line.is_taking = false;
@@ -505,6 +535,9 @@ impl Doings {
     /// What the present life of the read-out system was handed is nothing yet.
     fn begin_anew(&mut self) {
         self.handed.clear();
+        if !self.chunks.is_empty() {
+            self.chunks.push(Handed::Life);
+        }
         (self.handed_damaged, self.announced, self.connected) = (0, 0, 0);
         (self.is_there, self.has_ended) = (false, false);
     }
@@ -525,14 +558,14 @@ impl Doings {
             }
             LinkNews::Down => self.is_there = false,
             LinkNews::Trigger(record) => self.handed.extend(keeps.then_some(record.event.0)),
-            // The sources of a world send numbered fragments, and no chunks.
-            LinkNews::Idle(_) | LinkNews::Passed(_) | LinkNews::Lost(_) | LinkNews::Chunk { .. } => {}
+            LinkNews::Chunk { status, .. } => self.handed_damaged += u64::from(*status != 0),
+            LinkNews::Idle(_) | LinkNews::Passed(_) | LinkNews::Lost(_) => {}
         }
     }
 }
 
 fn is_fragment(news: &LinkNews) -> bool {
-    matches!(news, LinkNews::Fragment { .. } | LinkNews::Trigger(_))
+    matches!(news, LinkNews::Fragment { .. } | LinkNews::Trigger(_) | LinkNews::Chunk { .. })
 }
 
 /// A link holds so many fragments; a source that has sent more waits.

@@ -21,11 +21,12 @@ fn plain(events: u64) -> Plan {
         latency: Duration::from_micros(5),
         is_unordered: false,
         is_tolerated: false,
+        cut: None,
         on_loss: ProcessorLoss::Stop,
         habits: Habits::default(),
     };
     let each = [(0, 0), (0, 1), (1, 0), (1, 1)].map(drawn).to_vec();
-    let sending = Some(Sending { gaps: 0.3, more: 0, each });
+    let sending = Some(Sending { gaps: 0.3, more: 0, each, slices: None });
     Plan { input: InputKind::Level1, robs_per_ros: 2, sending, ..Plan::plain(events) }
 }
 

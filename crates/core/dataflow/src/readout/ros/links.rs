@@ -119,6 +119,7 @@ impl Links {
 
     /// The event is cleared.
     pub(super) fn forget(&mut self, event: EventId) {
+        self.has_moved |= self.slice.is_some() && self.is_any_off();
         self.each.iter_mut().filter_map(|link| link.timed.as_mut()).for_each(|timed| timed.forget(event));
     }
 

@@ -86,6 +86,10 @@ impl Ros {
             while let Some(event) = self.make_next(now, rob) {
                 self.reconsider(EventId(0), event, |waiting| waiting.blocked_on == rob, out);
             }
+            // Slices without chunks take pages, too.
+            if self.links.as_ref().is_some_and(|links| links.slice.is_some()) {
+                self.turn_off_if_full(rob, out);
+            }
         }
     }
 
@@ -190,7 +194,8 @@ impl Links {
     /// How far the sources have come: at most so many slices beyond those that were issued.
     fn passed(&self, robs: &[Rob], window: u64) -> Option<Passed> {
         let all_slices = self.slice?;
-        let (mut first, mut all, mut any) = (None, None, 0);
+        let next = self.newest_issued.map(|newest| newest.0.saturating_add(1));
+        let (mut first, mut all, mut any) = (None, None, self.told_passed.any);
         for (index, link) in self.each.iter().enumerate() {
             let (Some(timed), Some(chunks)) = (&link.timed, robs[index].chunks()) else { continue };
             let slices = timed.slices(all_slices);
@@ -202,9 +207,12 @@ impl Links {
                 all = Some(all.map_or(passed, |all: u64| all.min(passed)));
                 passed
             };
-            any = passed.max(any);
+            // No clear makes room on a link that is off with nothing in a slice. That begins the grace of the slice it has come to.
+            let is_stuck = link.off && chunks.events() == 0;
+            let reached =
+                chunks.newest().filter(|_| is_stuck).map(|newest| slices.of(newest).max(next.unwrap_or(0)) + 1);
+            any = passed.max(reached.unwrap_or(0)).max(any);
         }
-        let next = self.newest_issued.map(|newest| newest.0.saturating_add(1));
         let begin = next.or(first).unwrap_or(any);
         let most = begin.saturating_add(window);
         let last = all.is_none() && any <= most;
