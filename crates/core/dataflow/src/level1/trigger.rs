@@ -126,6 +126,8 @@ pub struct Level1 {
     results: Vec<(NodeId, Vec<Roi>)>,
     next: EventId,
     tell_due: Option<Time>,
+    /// Slices that were left out since read-out systems were told.
+    untold: u64,
     running: bool,
     /// A trigger would have come earlier, had there been one, and nobody busy.
     has_waited: bool,
@@ -207,6 +209,7 @@ impl Level1 {
             input,
             receivers,
             tell_due: None,
+            untold: 0,
             running: false,
             has_waited: false,
             exhausted: false,
@@ -302,7 +305,10 @@ impl Level1 {
         while !sliced.is_empty() && (!self.running || (is_held_back && (full || sliced.is_late(now)))) {
             let slice = sliced.pop(now).expect("there is one");
             self.next = slice.next();
-            self.tell_due.get_or_insert(now + TELL_EVERY);
+            self.untold += 1;
+            // A read-out system says of no more than a window what its sources have passed.
+            let due = if self.untold < self.parameters.in_flight { now + TELL_EVERY } else { now };
+            self.tell_due = Some(self.tell_due.map_or(due, |told| told.min(due)));
             if self.running {
                 self.counters.offered += 1;
                 self.counters.vetoed += 1;
@@ -550,7 +556,7 @@ impl Level1 {
     }
 
     fn tell_issued(&mut self, out: &mut Outbox) {
-        self.tell_due = None;
+        (self.tell_due, self.untold) = (None, 0);
         let deciders = self.deciders().iter().filter(|r| r.reachable && !self.is_told_again(r.node));
         deciders.for_each(|receiver| self.tell_last(receiver.node, out));
         if matches!(self.input, TriggerInput::Time(_)) {

@@ -199,6 +199,21 @@ fn slices_that_nobody_has_room_for_are_left_out_as_dead_time() {
     assert_eq!((c.issued, c.offered), (4, 9));
 }
 
+/// A read-out system says no more before: else level 1 would go through the slices of an outage more slowly than time goes on.
+#[test]
+fn a_window_of_slices_that_are_left_out_is_told_at_once() {
+    let mut level1 = Metronome::running(2);
+    level1.input(says(ROS[0], Message::Busy { cause: BusyCause::Pages, on: true }));
+    level1.tell(0, 0, 9, 9);
+    let passed = |all| says(ROS[1], Message::Passed(Passed { first: 0, all, any: all, last: false }));
+    let told = |last: u64| ROS.map(|to| Action::Send { to, message: Message::IssuedUpTo(EventId(last)) });
+    let is_told = |actions: &[Action], last| told(last).iter().all(|action| actions.contains(action));
+    let actions = level1.input(passed(1));
+    assert!(!is_told(&actions, 0), "one may wait for the next: {actions:?}");
+    let actions = level1.input(passed(4));
+    assert!(is_told(&actions, 3), "{actions:?}");
+}
+
 /// It has not heard that its sources are to stop, and the run would wait for them for ever.
 #[test]
 fn a_read_out_system_that_returns_at_the_end_is_told_to_stop_its_sources() {
