@@ -201,11 +201,6 @@ impl Controller {
         })
     }
 
-    /// Whether some applications have drained, as is told again to run control that has taken over.
-    pub fn has_drained_any(&self) -> bool {
-        !self.run.drained.is_empty()
-    }
-
     /// They have given up their configuration and connections, and wait for another run. It also ends a fault.
     ///
     /// # Errors

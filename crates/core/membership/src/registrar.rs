@@ -7,7 +7,7 @@
 mod held;
 mod taking_over;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -128,6 +128,8 @@ pub struct Registrar {
     returned: Vec<Restart>,
     /// All that run control said to each application in this run; a new life is told again.
     commands: BTreeMap<NodeId, Vec<Command>>,
+    /// Those that are lost for good when the run goes on: nobody has waited for them.
+    given_up: BTreeSet<NodeId>,
     /// What living applications said against others, which a death may yet explain.
     complaints: Vec<Complaint>,
     /// Why a process that connected last was not let in.
@@ -218,6 +220,7 @@ impl Registrar {
             restarts: Restarts::new(parameters.restarts, parameters.window),
             returned: Vec::new(),
             commands: BTreeMap::new(),
+            given_up: BTreeSet::new(),
             complaints: Vec::new(),
             not_accepted: None,
             control: Incarnation::FIRST,
@@ -344,6 +347,8 @@ impl Registrar {
         match self.stage {
             // What it had to say itself may still be on its way.
             Stage::Starting => self.complain(driver.now(), node, None, how.into()),
+            // It was given up before.
+            Stage::Running if self.entries[place].is_gone => {}
             Stage::Running => self.on_death(driver, place, how),
             Stage::Waiting => self.on_death_between_runs(driver, place, how),
             // The others are told when they are known.
@@ -584,8 +589,9 @@ impl Registrar {
         let now = driver.now();
         self.entries[place].ready_by = None;
         let node = self.entries[place].node;
-        let Some(restart) = self.returned.iter_mut().rfind(|restart| restart.node == node) else { return };
-        restart.back.get_or_insert(now);
+        let last = self.returned.iter_mut().rfind(|restart| restart.node == node);
+        let Some(restart) = last.filter(|restart| restart.back.is_none()) else { return };
+        restart.back = Some(now);
         let away = now.since(restart.died).as_secs_f64();
         driver.announce(&format!("{} is back after {away:.2} s", self.entries[place].name));
     }

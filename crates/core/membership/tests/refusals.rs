@@ -518,6 +518,35 @@ fn who_takes_over_ends_those_that_were_on_their_way() {
     );
 }
 
+#[test]
+fn who_is_not_back_is_given_up_and_its_next_life_is_known_before_it_starts() {
+    for for_good in [false, true] {
+        let (mut registrar, mut did) = taken_over();
+        registrar.on_found(&mut did, ROS, Incarnation::FIRST);
+        registrar.on_proven(&mut did, CALLED);
+        registrar.on_message(&mut did, CALLED, envelope((ROS, Incarnation::FIRST)), ready());
+        registrar.on_known_life((SFI, Incarnation(5)));
+        did.take();
+        registrar.give_up_missing(&mut did, for_good);
+        assert_eq!(did.take(), ["kills 2"]);
+        assert!(registrar.knows_all());
+        registrar.go_on(&mut did);
+        assert_eq!(registrar.is_about_to_start(Time::ZERO), !for_good);
+        let sfi = registrar.legacy().members.remove(1);
+        registrar.on_deadline(&mut did);
+        registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+        if for_good {
+            assert_eq!(sfi.life, Incarnation(5));
+            let lost = ["says Gone over 9", "tells of 2: Gone", "loses 2 for good: did not come back"];
+            assert_eq!(did.take(), lost);
+            assert!(!registrar.is_about_to_start(SECOND), "its end comes too late");
+        } else {
+            assert_eq!((sfi.life, sfi.address), (Incarnation(6), None));
+            assert_eq!(did.take(), ["tells of 2: Down", "starts 2 in life 6"]);
+        }
+    }
+}
+
 /// The next life of run control, with what the former one knew: the event builder was in its fourth life.
 fn taken_over() -> (Registrar, Did) {
     let (mut registrar, mut did) = registrar();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base::ids::{Incarnation, NodeId};
 use base::random::Random;
 use base::time::Time;
+use control::states::State;
 use membership::agents::words::{Errand, Order, Word};
 use membership::agents::{Household, HouseholdDriver, Inheritance, Leases, Resident, Roster, RosterDriver, agent};
 use membership::challenge::Member;
@@ -250,6 +251,11 @@ impl World {
     fn call(&mut self, host: usize, by: usize) {
         let life = Incarnation(by as u32);
         let Host { household, processes, .. } = &mut self.hosts[host];
+        // An agent that has nothing left to do is gone.
+        if household.is_over() {
+            let Control { roster, hands, .. } = &mut self.controls[by];
+            return roster.on_not_found(self.now, hands, host, "its agent is gone");
+        }
         let (obeyed, was_over) = (processes.obeyed, household.next_deadline().is_none());
         let is_let_in = household.on_return(self.now, processes, life);
         assert_eq!(is_let_in, by > obeyed && !was_over, "seed {}", self.seed);
@@ -298,8 +304,10 @@ impl World {
 impl Control {
     fn new() -> Self {
         let names = (0..HOSTS).map(|host| format!("host {host}"));
-        let roster = Roster::new(names, Leases::new(LEASE), Duration::from_secs(1000));
-        Self { roster, hands: Hands::default(), is_stopped: false }
+        let mut roster = Roster::new(names, Leases::new(LEASE), Duration::from_secs(1000));
+        let mut hands = Hands::default();
+        roster.set_state(Time::ZERO, &mut hands, State::Running);
+        Self { roster, hands, is_stopped: false }
     }
 }
 

@@ -94,7 +94,7 @@ pub struct FeedArgs {
     #[arg(long, conflicts_with_all = ["time_based", "beam"], help_heading = "Triggers")]
     pub level1: bool,
     /// With --level1: regions of interest per event
-    #[arg(long, value_name = "N", requires = "level1", value_parser = clap::value_parser!(u32).range(0..=255), default_value_t = 2, help_heading = "Triggers")]
+    #[arg(long, value_name = "N", requires = "level1", conflicts_with = "config", value_parser = clap::value_parser!(u32).range(0..=255), default_value_t = 2, help_heading = "Triggers")]
     pub rois: u32,
     /// Send what the input of this configuration has, emulated, sampled or replayed: the data of --rob, or with --level1 its triggers.
     /// Event n is the nth of that input. It ends with the input, unless input.repeat is on
@@ -453,6 +453,72 @@ impl Feed {
         said & (u64::MAX >> (u64::BITS - self.args.number_bits))
     }
 
+    /// What it says of the next event; `None` if that has no data.
+    fn next(&mut self, slot: &mut [u8]) -> Result<Option<Reading>, Failure> {
+        while self.skip.contains(&self.number) || !self.sees(self.number) {
+            self.number += 1;
+        }
+        let number = self.number;
+        if self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count)) {
+            return Ok(Some(Reading::End));
+        }
+        if self.awaits_t0() {
+            self.t0 = Some(clock::now());
+            return Ok(Some(Reading::Passed(0)));
+        }
+        if self.is_stopped || !(self.args.time_based || self.is_due()) {
+            return Ok(Some(Reading::Nothing));
+        }
+        if self.args.time_based
+            && let Some(waits) = self.wait_for_time()
+        {
+            return Ok(Some(waits));
+        }
+        self.misbehave(number);
+        if self.processor.is_some() {
+            let reading = self.trigger(number, slot)?;
+            if !matches!(reading, Reading::End) {
+                self.go_on(number);
+            }
+            return Ok(Some(reading));
+        }
+        let (len, is_cut) = match self.payload(number, slot)? {
+            Payload::Bytes(len, is_cut) => (len, is_cut),
+            Payload::End => return Ok(Some(Reading::End)),
+            Payload::Absent => {
+                self.go_on(number);
+                return Ok(None);
+            }
+        };
+        self.fragment(number, &slot[..len], is_cut).map(Some)
+    }
+
+    /// What it says of this payload of an event.
+    fn fragment(&mut self, number: u64, payload: &[u8], is_cut: bool) -> Result<Reading, Failure> {
+        let mut head = self.head(number);
+        head.flags.set(Flags::CUT, is_cut);
+        if self.args.time_based {
+            head = Head { number: None, time: Some(self.time_of(number)), ..head };
+        } else if self.args.checksum && head.time.is_none() {
+            head.time = Some((clock::now().as_ns(), clock::now().as_ns()));
+        }
+        if let Some(beam) = &mut self.beam {
+            let time = beam.time_of(number, &self.args);
+            head.time = Some((time, time));
+            head.number = head.number.filter(|_| !self.args.no_number);
+        }
+        self.write_down(number, &head, payload)?;
+        head.flags.set(Flags::TRANSMISSION_ERROR, self.damage.contains(&number));
+        self.go_on(number);
+        Ok(Reading::Committed(head, payload.len()))
+    }
+
+    /// That nothing comes of the events before the next one, where numbers say that.
+    fn passes(&self) -> Reading {
+        let has_numbers = self.args.handshake.is_none() && self.args.number_bits == u64::BITS;
+        if has_numbers { Reading::Idle(self.said(self.number)) } else { Reading::Nothing }
+    }
+
     /// To the next fragment.
     fn go_on(&mut self, number: u64) {
         self.sent_in_run += 1;
@@ -504,57 +570,14 @@ impl Source for Feed {
     }
 
     fn read(&mut self, slot: &mut [u8]) -> Result<Reading, Failure> {
-        while self.skip.contains(&self.number) || !self.sees(self.number) {
-            self.number += 1;
-        }
-        let number = self.number;
-        if self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count)) {
-            return Ok(Reading::End);
-        }
-        if self.awaits_t0() {
-            self.t0 = Some(clock::now());
-            return Ok(Reading::Passed(0));
-        }
-        if self.is_stopped || !(self.args.time_based || self.is_due()) {
-            return Ok(Reading::Nothing);
-        }
-        if self.args.time_based
-            && let Some(waits) = self.wait_for_time()
-        {
-            return Ok(waits);
-        }
-        self.misbehave(number);
-        if self.processor.is_some() {
-            let reading = self.trigger(number, slot)?;
-            if !matches!(reading, Reading::End) {
-                self.go_on(number);
+        for absent in 0..ABSENT_TOGETHER {
+            match self.next(slot)? {
+                Some(Reading::Nothing) if absent > 0 => break,
+                Some(reading) => return Ok(reading),
+                None => {}
             }
-            return Ok(reading);
         }
-        let (len, is_cut) = match self.payload(number, slot)? {
-            Payload::Bytes(len, is_cut) => (len, is_cut),
-            Payload::End => return Ok(Reading::End),
-            Payload::Absent => {
-                self.go_on(number);
-                return Ok(Reading::Nothing);
-            }
-        };
-        let mut head = self.head(number);
-        head.flags.set(Flags::CUT, is_cut);
-        if self.args.time_based {
-            head = Head { number: None, time: Some(self.time_of(number)), ..head };
-        } else if self.args.checksum && head.time.is_none() {
-            head.time = Some((clock::now().as_ns(), clock::now().as_ns()));
-        }
-        if let Some(beam) = &mut self.beam {
-            let time = beam.time_of(number, &self.args);
-            head.time = Some((time, time));
-            head.number = head.number.filter(|_| !self.args.no_number);
-        }
-        self.write_down(number, &head, &slot[..len])?;
-        head.flags.set(Flags::TRANSMISSION_ERROR, self.damage.contains(&number));
-        self.go_on(number);
-        Ok(Reading::Committed(head, len))
+        Ok(self.passes())
     }
 
     fn stop(&mut self) -> Result<(), Failure> {
@@ -594,6 +617,8 @@ fn step(text: &str) -> Result<(u64, Duration), String> {
     Ok((event.trim().parse().map_err(|_| expected())?, time.duration()))
 }
 
+/// Events without data that are passed over before orders are looked at again.
+const ABSENT_TOGETHER: usize = 1000;
 const BEAM_SEED: u64 = 0x5ea_b0a7;
 const SIGHT_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// No time is before the begin of the clock, however slow it goes.

@@ -210,7 +210,7 @@ impl Children {
     fn reap_elsewhere(&mut self, wait: Duration) -> Vec<(NodeId, Fate)> {
         let Some(hub) = &self.hub else { return Vec::new() };
         let news = hub.news(wait);
-        for (node, _) in news.iter().filter(|(_, fate)| *fate != Fate::Wanted) {
+        for (node, _) in news.iter().filter(|(_, fate)| !matches!(fate, Fate::Wanted | Fate::Was(_))) {
             for child in self.entries.iter_mut().filter(|child| child.node == *node) {
                 if let Place::There { has_ended } = &mut child.place {
                     *has_ended = true;

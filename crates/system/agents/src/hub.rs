@@ -46,6 +46,8 @@ pub enum Fate {
     Stopped(String),
     /// Somebody at its host wants it back.
     Wanted,
+    /// What is told next is of this life of it.
+    Was(Incarnation),
 }
 
 struct Shared {
@@ -201,7 +203,11 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.shared.state().is_left = true;
+        {
+            let mut state = self.shared.state();
+            // No run goes on: agents do not wait for another life of run control.
+            (state.is_left, state.state) = (true, State::Absent);
+        }
         self.shared.wake();
         // One that has panicked has said so.
         self.thread.take().into_iter().for_each(|thread| _ = thread.join());
@@ -603,6 +609,10 @@ impl RosterDriver for Hands {
 
     fn wanted(&mut self, node: NodeId) {
         self.news.push((node, Fate::Wanted));
+    }
+
+    fn was(&mut self, (node, life): Member) {
+        self.news.push((node, Fate::Was(life)));
     }
 
     fn used(&mut self, node: NodeId, cpu_us: u64) {

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub enum LdaqError {
     None { name: Option<String> },
     #[error("several agents of yours run on this machine: name one of {0} with --agent")]
     Several(String),
+    #[error("{}: expected a folder that is yours alone", folder.display())]
+    Folder { folder: PathBuf },
     #[error("{0}")]
     Refused(String),
     #[error("the agent does not answer: {0}")]
@@ -52,9 +55,11 @@ impl Ldaq {
     /// The agent of this name, or the only one there is. Its name is that of its host, or `HOST.PROCESS`.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// There is none, there are several, or their folder is not ours alone.
     pub fn find(name: Option<&str>) -> Result<Self, LdaqError> {
-        let entries = fs::read_dir(link::runtime_folder(FOLDER)).into_iter().flatten().flatten();
+        let folder = link::runtime_folder(FOLDER);
+        check_owner(&folder)?;
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for path in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == ENDING)) {
             let its = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -89,8 +94,9 @@ impl Ldaq {
         let meant = self.meant(names, |local| local.process.is_some())?;
         self.ask(&Asked::Stop(names.to_vec()))?;
         match self.wait(&meant, |before, now| now.is_none_or(|now| now.process != before.process)) {
+            Ok(_) => Ok(names_of(&meant)),
             // The run has ended without them, and the agent with it.
-            Ok(_) | Err(LdaqError::Silent(_)) => Ok(names_of(&meant)),
+            Err(LdaqError::Silent(error)) if self.is_gone(&error) => Ok(names_of(&meant)),
             Err(error) => Err(error),
         }
     }
@@ -135,12 +141,22 @@ impl Ldaq {
         }
     }
 
+    /// Whether no agent is there any more.
+    fn is_gone(&self, error: &io::Error) -> bool {
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => true,
+            // It has left in between, or had no place for one more.
+            ErrorKind::BrokenPipe => !lives(&self.path),
+            _ => false,
+        }
+    }
+
     fn ask(&self, asked: &Asked) -> Result<Status, LdaqError> {
         let mut stream = UnixStream::connect(&self.path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(asked.to_line().as_bytes())?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
+        stream.read_to_string(&mut answer).map_err(in_words)?;
         match answer.split_once('\n') {
             Some(("ok", status)) => Ok(Status::from_text(status).ok_or_else(not_understood)?),
             Some(("no", why)) => Err(LdaqError::Refused(why.trim_end().to_owned())),
@@ -151,6 +167,38 @@ impl Ldaq {
 
 fn names_of(meant: &[Local]) -> Vec<String> {
     meant.iter().map(|local| local.name.clone()).collect()
+}
+
+/// A time-out says how long that was.
+fn in_words(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            io::Error::new(ErrorKind::TimedOut, format!("it has said nothing for {PATIENCE:?}"))
+        }
+        _ => error,
+    }
+}
+
+/// A folder in the temporary folder of all users may be somebody else's, who would answer for our agents.
+fn check_owner(folder: &Path) -> Result<(), LdaqError> {
+    let shared = std::env::temp_dir();
+    let is_in = |folder: &&Path| folder.starts_with("/tmp") || folder.starts_with(&shared);
+    for folder in [Some(folder), folder.parent()].into_iter().flatten().filter(is_in) {
+        if folder == shared || folder == Path::new("/tmp") {
+            continue;
+        }
+        match fs::symlink_metadata(folder) {
+            Ok(found) if found.is_dir() && found.uid() == user() && found.mode() & 0o077 == 0 => {}
+            // Then no agent is there.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            _ => return Err(LdaqError::Folder { folder: folder.to_owned() }),
+        }
+    }
+    Ok(())
+}
+
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 fn not_understood() -> io::Error {

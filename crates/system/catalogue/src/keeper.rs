@@ -90,6 +90,14 @@ impl Keeper {
         }
     }
 
+    /// Nobody knows how the run goes on, if one does: it counts as interrupted, for this reason.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn interrupt(&mut self, reason: &str, now: SystemTime) -> Result<(), CatalogueError> {
+        self.run.take().map_or(Ok(()), |run| self.catalogue.interrupt(run.id, reason, now))
+    }
+
     /// The catalogue.
     pub fn catalogue(&mut self) -> &mut Catalogue {
         &mut self.catalogue

@@ -132,7 +132,7 @@ impl Catalogue {
     pub(crate) fn resume(&mut self, number: u32) -> Result<Option<Reserved>, CatalogueError> {
         let failed = failed(&self.path);
         let taken = "UPDATE runs SET holder = ?2 WHERE id = (SELECT max(id) FROM runs WHERE summary IS NULL AND \
-                     (number = ?1 OR number IS NULL)) RETURNING id, number";
+                     ended_ms IS NULL AND (number = ?1 OR number IS NULL)) RETURNING id, number";
         let reserved = |row: &Row<'_>| Ok(Reserved { id: RunId(row.get(0)?), number: row.get(1)? });
         self.database.query_row(taken, params![number, this_process()], reserved).optional().map_err(failed)
     }
@@ -144,6 +144,17 @@ impl Catalogue {
     pub fn withdraw(&mut self, run: RunId) -> Result<(), CatalogueError> {
         let taken = self.database.execute("DELETE FROM runs WHERE id = ?1 AND summary IS NULL", [run.0]);
         taken.map(drop).map_err(failed(&self.path))
+    }
+
+    /// A run ends of which nobody knows how it went, for this reason.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn interrupt(&mut self, run: RunId, reason: &str, now: SystemTime) -> Result<(), CatalogueError> {
+        let ended = "UPDATE runs SET ended_ms = ?2, quality = coalesce(quality, ?3), reason = ?4, holder = NULL \
+                     WHERE id = ?1 AND summary IS NULL";
+        let values = params![run.0, to_ms(now), Quality::Interrupted.name(), reason];
+        self.database.execute(ended, values).map(drop).map_err(failed(&self.path))
     }
 
     /// Keeps how a run went; `forced` if what was in hand was given up.

@@ -157,7 +157,9 @@ enum Phase {
         deadline: Time,
     },
     /// Applications of a run that goes on are called.
-    TakingOver,
+    TakingOver {
+        deadline: Time,
+    },
     Running,
     /// The run is over, or did not begin; the applications disconnect, or end.
     Ending {
@@ -180,7 +182,7 @@ impl Task<Host> for &mut Conductor {
         if self.tick <= context.now || !context.shared.link_events.is_empty() {
             self.succession.give_way();
         }
-        if matches!(self.phase, Phase::TakingOver) {
+        if matches!(self.phase, Phase::TakingOver { .. }) {
             self.find(context.now, context.shared, context.poller);
         }
         self.act(context.now, context.shared);
@@ -249,7 +251,7 @@ impl Conductor {
             self.on_link_event(now, host, event);
         }
         // What comes of those that are back waits for the others.
-        while !matches!(self.phase, Phase::TakingOver)
+        while !matches!(self.phase, Phase::TakingOver { .. })
             && let Some((from, message)) = host.next_for_control()
         {
             self.on_message(now, host, from, message);
@@ -314,16 +316,20 @@ impl Conductor {
 
     fn on_tick(&mut self, now: Time, host: &mut Host) {
         self.reap(now, host);
+        if self.registrar.is_about_to_start(now) {
+            self.keep();
+        }
         self.with_registrar(now, host, |registrar, hands| registrar.on_deadline(hands));
         if let Phase::Starting { .. } | Phase::Booting { .. } = self.phase
             && let Some((node, reason)) = self.registrar.blamed(now)
         {
             self.fail(StartError::Child { name: self.name(node), reason });
         }
-        if matches!(self.phase, Phase::TakingOver) {
-            return;
+        if matches!(self.phase, Phase::TakingOver { .. }) {
+            return self.note_wishes(now, host);
         }
         if matches!(self.phase, Phase::Running) {
+            self.end_late();
             self.keep_now_and_then(now);
         }
         for wish in self.control.take() {
@@ -344,6 +350,7 @@ impl Conductor {
                     Fate::Ended(how) => registrar.on_ended(hands, node, how),
                     Fate::Stopped(how) => registrar.on_stopped(hands, node, how),
                     Fate::Wanted => return registrar.on_wanted(hands, node),
+                    Fate::Was(life) => registrar.on_known_life((node, *life)),
                 }
                 Ok(())
             });
@@ -399,7 +406,10 @@ impl Conductor {
                     self.fail_to_start();
                 }
             }
-            Phase::TakingOver => {
+            Phase::TakingOver { deadline } => {
+                if *deadline <= now {
+                    self.with_registrar(now, host, |registrar, hands| registrar.give_up_missing(hands, false));
+                }
                 if self.registrar.knows_all() {
                     self.go_on(now, host);
                 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use base::ids::Incarnation;
 use configuration::Partition;
 use membership::agents::words::fingerprint;
 use membership::run_secret::RunSecret;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use transport::random::random;
 
@@ -28,7 +29,7 @@ pub struct Keeping(Arc<Kept>);
 struct Kept {
     path: PathBuf,
     /// Locked as long as this process lives. It says who may conduct.
-    _lock: File,
+    lock: File,
     lock_path: PathBuf,
     /// What stands there if that is this process.
     words: String,
@@ -139,23 +140,22 @@ impl Keeping {
     pub fn begin(path: &Path, takes_over: bool, on_taken: fn()) -> Result<Self, NotKept> {
         let lock_path = with_ending(path, "lock");
         let failed = |cause| NotKept::File { path: lock_path.clone(), cause };
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(MODE);
-        let mut lock = options.open(&lock_path).map_err(failed)?;
+        let in_use = || NotKept::InUse { path: lock_path.clone() };
+        let mut lock = open_lock(&lock_path).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::Error(cause)) => return Err(failed(cause)),
             Err(TryLockError::WouldBlock) if takes_over => {
-                // The other one keeps what it has locked, which nobody finds any more. It may act until this one claims the run.
-                let (words, new) = (fs::read(&lock_path).map_err(failed)?, with_ending(&lock_path, "new"));
-                lock = options.open(&new).map_err(failed)?;
-                lock.try_lock().map_err(|_| NotKept::InUse { path: lock_path.clone() })?;
-                fs::write(&new, words).and_then(|()| fs::rename(&new, &lock_path)).map_err(failed)?;
+                lock = take_lock(&lock_path).map_err(failed)?.ok_or_else(in_use)?;
             }
-            Err(TryLockError::WouldBlock) => return Err(NotKept::InUse { path: lock_path }),
+            Err(TryLockError::WouldBlock) => return Err(in_use()),
+        }
+        // Another one may have put its own there meanwhile.
+        if !is_at(&lock, &lock_path).map_err(failed)? {
+            return Err(in_use());
         }
         let words = text(&random::<16>().map_err(|error| failed(io::Error::other(error)))?);
-        Ok(Self(Arc::new(Kept { path: path.to_owned(), _lock: lock, lock_path, words, on_taken })))
+        Ok(Self(Arc::new(Kept { path: path.to_owned(), lock, lock_path, words, on_taken })))
     }
 
     /// The run that a former life has left, if there is one.
@@ -185,13 +185,24 @@ impl Keeping {
         let secret = secret.filter(follows).ok_or_else(|| another("partition.key".into()))?;
         let mut run = parsed(&content.run).map_err(|error| damaged(error.to_string()))?;
         run.partition.key = partition.partition.key.clone();
-        Ok(Some(Left { life, partition: run, secret, content }))
+        check(&content, &run, partition).map_err(|cause| damaged(cause.to_owned()))?;
+        let left = Left { life, partition: run, secret, content };
+        left.secrets().ok_or_else(|| damaged("the secret of agents does not follow from the first one".into()))?;
+        Ok(Some(left))
     }
 
     /// From now on this process may conduct, and no other. The fence tells when that is over.
     pub(crate) fn claim(&self, fence: &Fence) -> io::Result<()> {
-        let Kept { lock_path, words, .. } = &*self.0;
-        fs::write(lock_path, words)?;
+        let Kept { lock, lock_path, words, .. } = &*self.0;
+        if !is_at(lock, lock_path)? {
+            // Nobody has taken over where the file is gone.
+            fs::symlink_metadata(lock_path)?;
+            self.taken();
+            return Err(io::Error::other("another process has become run control"));
+        }
+        // Not by its path: another one may put its own file there meanwhile.
+        lock.set_len(0)?;
+        lock.write_all_at(words.as_bytes(), 0)?;
         fence.raise(lock_path.clone(), words.clone());
         Ok(())
     }
@@ -216,9 +227,18 @@ impl Keeping {
     pub(crate) fn succeed(&self, former: Incarnation, life: Incarnation, content: &Content) -> io::Result<()> {
         let new = self.new_file(life, content)?;
         let linked = fs::hard_link(&new, self.file(life));
-        fs::remove_file(new)?;
+        let removed = fs::remove_file(new);
         linked?;
-        fs::remove_file(self.file(former))
+        let succeeded = removed.and_then(|()| gone(fs::remove_file(self.file(former))));
+        succeeded.inspect_err(|_| self.remove(life))
+    }
+
+    /// Only this life goes on: what others have left is of runs that are over.
+    pub(crate) fn remove_others(&self, life: Incarnation) -> Result<(), NotKept> {
+        let others = self.lives()?.into_iter().filter(|(other, _)| *other != life);
+        others.into_iter().try_for_each(|(_, path)| {
+            gone(fs::remove_file(&path)).map_err(|cause| NotKept::File { path: path.clone(), cause })
+        })
     }
 
     /// Nothing can be taken over any more.
@@ -229,32 +249,42 @@ impl Keeping {
 
     fn new_file(&self, life: Incarnation, content: &Content) -> io::Result<PathBuf> {
         let path = with_ending(&self.file(life), "new");
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(MODE).open(&path)?;
         let text = serde_json::to_vec(content).expect("numbers and texts are JSON");
-        file.write_all(&text)?;
-        file.sync_data()?;
+        gone(fs::remove_file(&path))?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(MODE).custom_flags(no_follow()).open(&path)?;
+        let written = file.write_all(&text).and_then(|()| file.sync_data());
+        // What was not written is of no use.
+        written.inspect_err(|_| _ = fs::remove_file(&path))?;
         Ok(path)
     }
 
     /// The newest life that has left a file.
     fn newest(&self) -> Result<Option<(Incarnation, PathBuf)>, NotKept> {
+        Ok(self.lives()?.pop_last())
+    }
+
+    /// The lives that have left files.
+    fn lives(&self) -> Result<BTreeMap<Incarnation, PathBuf>, NotKept> {
         let path = &self.0.path;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |cause| NotKept::File { path: directory.to_owned(), cause };
         let prefix = format!("{}.", path.file_name().unwrap_or_default().to_string_lossy());
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
             Err(error) => return Err(failed(error)),
         };
         let mut lives = BTreeMap::new();
         for entry in entries {
             let name = entry.map_err(failed)?.file_name();
             let life = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
-            life.into_iter().for_each(|life| _ = lives.insert(Incarnation(life), directory.join(&name)));
+            // Another one has to follow.
+            life.filter(|life| *life < u32::MAX)
+                .into_iter()
+                .for_each(|life| _ = lives.insert(Incarnation(life), directory.join(&name)));
         }
-        Ok(lives.pop_last())
+        Ok(lives)
     }
 }
 
@@ -269,6 +299,58 @@ impl Left {
         let of = |told: &str| follower(&self.secret, told);
         of(&self.content.members_secret).zip(of(&self.content.agents_secret))
     }
+}
+
+/// Whether what was kept fits this partition, whose hosts are counted in the same way.
+fn check(content: &Content, run: &Partition, partition: &Partition) -> Result<(), &'static str> {
+    let hosts = partition.host.len();
+    if content.agents.len() != hosts || run.host.len() != hosts {
+        return Err("it has not one agent for each host");
+    }
+    let is_last = |member: &Member| member.life == u32::MAX;
+    if content.members.iter().any(is_last) { Err("no life follows that of a member") } else { Ok(()) }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(MODE).custom_flags(no_follow()).open(path)
+}
+
+/// Puts a lock of this process in the place of another one's; none if a third process does the same. The other one keeps what it has
+/// locked, which nobody finds any more. It may act until this one claims the run.
+fn take_lock(path: &Path) -> io::Result<Option<File>> {
+    let (words, new) = (fs::read(path)?, with_ending(path, "new"));
+    let lock = open_lock(&new)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::Error(cause)) => return Err(cause),
+        Err(TryLockError::WouldBlock) => return Ok(None),
+    }
+    if !is_at(&lock, &new)? {
+        return Ok(None);
+    }
+    lock.set_len(0)?;
+    lock.write_all_at(&words, 0)?;
+    fs::rename(&new, path)?;
+    Ok(Some(lock))
+}
+
+/// Whether this file is the one that is found there.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let held = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (held.dev(), held.ino())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What was gone before is as good as removed.
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+fn no_follow() -> i32 {
+    OFlags::NOFOLLOW.bits().cast_signed()
 }
 
 /// The secret that follows from this one, and of which this is the fingerprint.
@@ -355,7 +437,7 @@ mod tests {
     fn one_process_at_a_time_is_run_control_unless_another_takes_over() {
         let directory = TempDir::new("keeping");
         let path = directory.join("runs.sqlite.control");
-        let first = Keeping::begin(&path, false, never).unwrap();
+        let first = Keeping::begin(&path, false, || {}).unwrap();
         assert!(matches!(Keeping::begin(&path, false, never), Err(NotKept::InUse { .. })));
         let fence = Fence::default();
         first.claim(&fence).unwrap();
@@ -364,6 +446,9 @@ mod tests {
         assert!(!fence.is_passed(), "it has not taken over yet");
         second.claim(&Fence::default()).unwrap();
         assert!(fence.is_passed());
+        let words = fs::read(directory.join("runs.sqlite.control.lock")).unwrap();
+        assert!(first.claim(&Fence::default()).is_err(), "it wakes too late");
+        assert_eq!(fs::read(directory.join("runs.sqlite.control.lock")).unwrap(), words);
         drop(first);
         assert!(matches!(Keeping::begin(&path, false, never), Err(NotKept::InUse { .. })), "the second one is there");
         drop(second);
@@ -388,8 +473,38 @@ mod tests {
         keeping.succeed(Incarnation(3), Incarnation(4), &content).unwrap();
         assert!(keeping.succeed(Incarnation(3), Incarnation(4), &content).is_err(), "somebody has done so");
         assert_eq!(keeping.left(&partition).unwrap().unwrap().life, Incarnation(4));
+        keeping.write(Incarnation(5), &content).unwrap();
+        keeping.remove_others(Incarnation(4)).unwrap();
+        assert_eq!(keeping.left(&partition).unwrap().unwrap().life, Incarnation(4));
         keeping.remove(Incarnation(4));
         assert!(keeping.left(&partition).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_the_partition_is_damaged() {
+        let directory = TempDir::new("keeping");
+        let keeping = Keeping::begin(&directory.join("control"), false, never).unwrap();
+        let (secret, partition) = (RunSecret::of_bytes([7; 32]), partition(None));
+        let whole = content(&secret, Origin::Secret(text(&[7; 32])), &partition);
+        let agents = Content { agents: vec![(1, None)], ..whole.clone() };
+        let of_agents = Content { agents_secret: text(&[0; 16]), ..whole };
+        for content in [agents, of_agents] {
+            keeping.write(Incarnation(3), &content).unwrap();
+            assert!(matches!(keeping.left(&partition), Err(NotKept::Damaged { .. })));
+        }
+    }
+
+    #[test]
+    fn what_an_interrupted_write_has_left_is_written_anew_and_no_link_is_followed() {
+        let directory = TempDir::new("keeping");
+        let keeping = Keeping::begin(&directory.join("control"), false, never).unwrap();
+        let content = content(&RunSecret::of_bytes([7; 32]), Origin::Secret(text(&[7; 32])), &partition(None));
+        let (other, new) = (directory.join("other"), directory.join("control.3.new"));
+        fs::write(&other, "another file").unwrap();
+        std::os::unix::fs::symlink(&other, &new).unwrap();
+        keeping.write(Incarnation(3), &content).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "another file");
+        assert!(!new.exists());
     }
 
     #[test]

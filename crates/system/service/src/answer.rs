@@ -34,13 +34,16 @@ pub enum Refused {
     Leaving,
     #[error("{0}")]
     Failed(String),
+    /// With what has led to it.
+    #[error(transparent)]
+    Start(Box<StartError>),
 }
 
 impl From<StartError> for Refused {
     fn from(error: StartError) -> Self {
         match error {
             StartError::State(illegal) => Self::Illegal(illegal),
-            error => Self::Failed(error.to_string()),
+            error => Self::Start(Box::new(error)),
         }
     }
 }
@@ -50,7 +53,7 @@ impl Refused {
         match self {
             Self::Key => StatusCode::UNAUTHORIZED,
             Self::Elsewhere(_) => StatusCode::FORBIDDEN,
-            Self::Held(_) | Self::Illegal(_) | Self::Busy | Self::Failed(_) => StatusCode::CONFLICT,
+            Self::Held(_) | Self::Illegal(_) | Self::Busy | Self::Failed(_) | Self::Start(_) => StatusCode::CONFLICT,
             Self::Settings(_) | Self::Request { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Unknown(_) => StatusCode::NOT_FOUND,
             Self::Leaving => StatusCode::SERVICE_UNAVAILABLE,

@@ -597,16 +597,25 @@ impl Worker {
         match run.take_over(left) {
             Ok((session, running)) => {
                 self.session = Some(session);
+                self.has_begun(Some(number));
                 let outcome = self.conduct(Some(number), running);
                 self.remark_absences(&outcome);
+                outcome.as_ref().err().into_iter().for_each(|error| self.interrupted(error));
                 self.over(outcome);
             }
             Err(error) => {
                 self.desk.kept().control = None;
+                self.interrupted(&error);
                 self.desk.tell_all(Severity::Error, format!("run {number} was left and is lost: {error}"));
                 self.desk.refresh();
             }
         }
+    }
+
+    /// A run that was taken over stays in the catalogue, though nobody can say how it went.
+    fn interrupted(&self, error: &StartError) {
+        let kept = self.desk.kept().keeper.interrupt(&format!("its run control has died: {error}"), now());
+        kept.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
     }
 
     /// Who looks at the run later reads when nobody could have commanded it.
@@ -691,6 +700,7 @@ impl Worker {
                 false
             }
             Ok((number, running)) => {
+                self.has_begun(number);
                 self.desk.say(format!("{operator} has begun the run"));
                 answered(Ok(number.unwrap_or_default()));
                 let outcome = self.conduct(number, running);
@@ -701,10 +711,14 @@ impl Worker {
         }
     }
 
-    /// Tells how a run goes until it is over.
-    fn conduct(&self, number: Option<u32>, running: Running) -> Result<Outcome, StartError> {
+    /// From now on what is said is said of this run.
+    fn has_begun(&self, number: Option<u32>) {
         self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
         self.desk.begin();
+    }
+
+    /// Tells how a run goes until it is over.
+    fn conduct(&self, number: Option<u32>, running: Running) -> Result<Outcome, StartError> {
         // Somebody may have ended it before it could be.
         let ends = {
             let mut kept = self.desk.kept();

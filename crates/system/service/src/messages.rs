@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 /// A line for people.
@@ -22,7 +23,7 @@ pub struct Message {
     pub text: String,
     /// What led to it, the nearest cause first.
     pub causes: Vec<String>,
-    /// How often it was said again, within a minute each time. It keeps its number.
+    /// How often a warning or an error was said again in the minute behind the first time. It keeps its number.
     pub repeats: u64,
     /// When it was said last.
     pub last_ms: u64,
@@ -53,6 +54,7 @@ pub struct Sought {
     /// Those of this run.
     pub run: Option<u32>,
     /// Those with these words, in whatever case.
+    #[serde(deserialize_with = "short")]
     pub words: Option<String>,
 }
 
@@ -81,14 +83,18 @@ impl Messages {
         Self { applications: applications.into_iter().collect(), ..Self::default() }
     }
 
-    /// Keeps one, and returns it. What was said a short while ago is not kept again, but counted.
+    /// Keeps one, and returns it. A warning or an error that was said a short while ago is counted instead.
+    ///
+    /// One that goes on gets a new number each minute, for those who ask behind the last number. Notices say who has commanded
+    /// what: each is kept.
     pub(crate) fn say(&mut self, saying: Saying) -> Message {
         let Saying { at_ms, run, severity, text, causes } = saying;
         let is_same = |message: &&mut Message| {
-            message.text == text
+            severity >= Severity::Warning
+                && message.text == text
                 && (message.run, message.severity) == (run, severity)
                 && message.causes == causes
-                && at_ms.saturating_sub(message.last_ms) <= REPEATED_WITHIN_MS
+                && at_ms.saturating_sub(message.at_ms) <= REPEATED_WITHIN_MS
         };
         if let Some(message) = self.kept.iter_mut().rev().take(LOOKED_AT).find(is_same) {
             message.repeats += 1;
@@ -106,10 +112,10 @@ impl Messages {
         message
     }
 
-    /// A line begins with the name of the application that says it, or that it is about.
+    /// The first application that a line names says it, or it is about that one.
     fn subject(&self, text: &str) -> Option<String> {
-        let first = text.split([' ', ':', ',']).next()?;
-        self.applications.get(first).cloned()
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+        words.find_map(|word| self.applications.get(word)).cloned()
     }
 
     /// Number of the newest one; 0 if nothing was said.
@@ -120,7 +126,8 @@ impl Messages {
 
     /// Those that are sought, the oldest first.
     pub(crate) fn find(&self, sought: &Sought) -> Vec<Message> {
-        self.kept.iter().filter(|message| sought.is(message)).cloned().collect()
+        let words = sought.words.as_deref().map(str::to_lowercase);
+        self.kept.iter().filter(|message| sought.is(message, words.as_deref())).cloned().collect()
     }
 }
 
@@ -130,8 +137,9 @@ impl Sought {
         Self { behind, ..Self::default() }
     }
 
-    fn is(&self, message: &Message) -> bool {
-        let Self { behind, severity, application, run, words } = self;
+    /// Whether it is one of these; the words are in lower case.
+    fn is(&self, message: &Message, words: Option<&str>) -> bool {
+        let Self { behind, severity, application, run, .. } = self;
         let of = |name: &String| {
             let said = message.application.as_deref().and_then(|said| said.strip_prefix(name.as_str()));
             said.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -140,19 +148,41 @@ impl Sought {
             && severity.is_none_or(|least| message.severity >= least)
             && run.is_none_or(|run| message.run == Some(run))
             && application.as_ref().is_none_or(of)
-            && words.as_ref().is_none_or(|words| message.text.to_lowercase().contains(&words.to_lowercase()))
+            && words.is_none_or(|words| message.text.to_lowercase().contains(words))
     }
 }
 
-/// What led to an error, the nearest cause first.
+/// Few words are enough to find a message.
+fn short<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let words = Option::<String>::deserialize(deserializer)?;
+    match &words {
+        Some(words) if words.chars().count() > WORDS_MAX => {
+            Err(D::Error::custom(format!("words: expected at most {WORDS_MAX} characters")))
+        }
+        _ => Ok(words),
+    }
+}
+
+/// What led to an error, the nearest cause first. One that the words before end with is not told again.
 pub(crate) fn causes_of(error: &dyn Error) -> Vec<String> {
-    std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string).collect()
+    let mut before = error.to_string();
+    let mut causes = Vec::new();
+    for cause in std::iter::successors(error.source(), |cause| (*cause).source()) {
+        let cause = cause.to_string();
+        if !before.ends_with(&cause) {
+            causes.push(cause.clone());
+            before = cause;
+        }
+    }
+    causes
 }
 
 const MESSAGES_KEPT: usize = 1000;
 /// Of these a new message may be a repetition.
 const LOOKED_AT: usize = 16;
 const REPEATED_WITHIN_MS: u64 = 60_000;
+/// Characters of the words that are sought.
+const WORDS_MAX: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -160,6 +190,10 @@ mod tests {
 
     fn notice(at_ms: u64, text: &str) -> Saying {
         Saying { at_ms, run: None, severity: Severity::Notice, text: text.to_owned(), causes: Vec::new() }
+    }
+
+    fn warning(at_ms: u64, text: &str) -> Saying {
+        Saying { severity: Severity::Warning, ..notice(at_ms, text) }
     }
 
     #[test]
@@ -174,14 +208,46 @@ mod tests {
     #[test]
     fn what_is_said_again_within_a_minute_is_counted() {
         let mut messages = Messages::default();
-        for at_ms in [0, 10, 60_010, 120_011] {
-            messages.say(notice(at_ms, "full"));
-            messages.say(Saying { run: Some(1), ..notice(at_ms, "full") });
+        for at_ms in [0, 10, 60_000, 60_001, 120_001] {
+            messages.say(warning(at_ms, "full"));
+            messages.say(Saying { run: Some(1), ..warning(at_ms, "full") });
         }
         let told: Vec<_> =
             messages.find(&Sought::default()).into_iter().map(|m| (m.number, m.run, m.repeats, m.last_ms)).collect();
-        let expected = [(1, None, 2, 60_010), (2, Some(1), 2, 60_010), (3, None, 0, 120_011), (4, Some(1), 0, 120_011)];
+        let expected = [(1, None, 2, 60_000), (2, Some(1), 2, 60_000), (3, None, 1, 120_001), (4, Some(1), 1, 120_001)];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_is_said_all_the_time_gets_a_new_number_each_minute() {
+        let mut messages = Messages::default();
+        (0..3600).for_each(|s| drop(messages.say(warning(s * 1000, "full"))));
+        let told: Vec<_> = messages.find(&Sought::default()).iter().map(|m| (m.number, m.at_ms)).collect();
+        assert_eq!((told.len(), told[1], told[58]), (60, (2, 61_000), (59, 3_538_000)));
+    }
+
+    #[test]
+    fn notices_are_all_kept() {
+        let mut messages = Messages::default();
+        (0..2).for_each(|at_ms| drop(messages.say(notice(at_ms, "anna commands"))));
+        let told: Vec<_> = messages.find(&Sought::default()).iter().map(|m| (m.number, m.repeats)).collect();
+        assert_eq!(told, [(1, 0), (2, 0)]);
+    }
+
+    #[test]
+    fn a_message_is_of_the_first_application_that_it_names() {
+        let messages = Messages::of(["sfi-1", "dfm"].map(str::to_owned));
+        let of = |text| messages.subject(text);
+        assert_eq!(of("no run has begun: sfi-1 could not start").as_deref(), Some("sfi-1"));
+        assert_eq!(of("\"dfm\" waits for sfi-1.").as_deref(), Some("dfm"));
+        assert_eq!(of("sfi-12 and my-dfm are others"), None);
+    }
+
+    #[test]
+    fn long_words_are_refused() {
+        let sought = |count| serde_json::from_value::<Sought>(serde_json::json!({ "words": "ä".repeat(count) }));
+        assert!(sought(WORDS_MAX).is_ok() && sought(WORDS_MAX + 1).is_err());
+        assert!(serde_json::from_str::<Sought>("{}").unwrap().words.is_none());
     }
 
     #[test]
@@ -207,5 +273,10 @@ mod tests {
         #[error("outer")]
         struct Outer(#[source] std::io::Error);
         assert_eq!(causes_of(&Outer(std::io::Error::other("inner"))), ["inner"]);
+        #[derive(Debug, thiserror::Error)]
+        #[error("outermost: {0}")]
+        struct Outermost(#[source] Outer);
+        let error = Outermost(Outer(std::io::Error::other("inner")));
+        assert_eq!(causes_of(&error), ["inner"], "what was said is not said again");
     }
 }

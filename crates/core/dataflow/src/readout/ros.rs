@@ -347,20 +347,22 @@ impl Ros {
         missing
     }
 
-    /// Shows events whose data are there. One that is cleared before is not shown.
+    /// Shows events whose data are there. One that is cleared before is lost, and so is one without data.
     fn show(&mut self, out: &mut Outbox) {
-        for event in core::mem::take(&mut self.showing.waiting) {
-            match self.collect(event.event, None, Err) {
-                Ok(missing) if missing.len() < self.robs.len() => {
-                    let bulk = self.answers.parts.take_bulk();
-                    self.showing.show(event, &missing, bulk, out);
+        for _ in 0..self.showing.waiting.len() {
+            let Some(event) = self.showing.waiting.pop_front().filter(|event| self.showing.wants(event)) else {
+                continue;
+            };
+            let collected = self.collect(event.event, None, Err);
+            let parts = &mut self.answers.parts;
+            match collected {
+                Ok(missing) => {
+                    let len_bytes = parts.len_bytes();
+                    self.showing.show(event, &missing, len_bytes, || parts.take_bulk(), out);
                 }
-                Ok(_) => self.showing.sampler.lost += 1,
-                Err(_) => {
-                    self.answers.parts.clear();
-                    self.showing.waiting.push(event);
-                }
+                Err(_) => self.showing.waiting.push_back(event),
             }
+            self.answers.parts.clear();
         }
     }
 

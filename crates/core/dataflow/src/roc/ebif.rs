@@ -206,10 +206,10 @@ impl Ebif {
         }
         let Collection { event, target, data } = self.collections.remove(&own).expect("it is there");
         while self.deadlines.pop_front_if(|(_, first)| !self.collections.contains_key(first)).is_some() {}
-        let is_shown = self.showing.sampler.chooses(event.event, event.trigger_type, event.items) && data.is_of_all();
+        let is_wanted = data.is_of_all() && self.showing.wants(&event);
         let (missing, mut parts) = data.finish();
-        if is_shown {
-            self.showing.show(event, &missing, parts.bulk(), out);
+        if is_wanted {
+            self.showing.show(event, &missing, parts.len_bytes(), || parts.bulk(), out);
         }
         let event = event.event;
         self.counters.lost_robs += missing.iter().filter(|missing| missing.lost).count() as u64;

@@ -44,7 +44,7 @@ impl Gathering {
 
     /// Whether all ROBs were asked for.
     pub(super) fn is_of_all(&self) -> bool {
-        self.shares.iter().all(|share| share.robs.is_empty())
+        !self.shares.is_empty() && self.shares.iter().all(|share| share.robs.is_empty())
     }
 
     /// Those that have not answered, each with the names of its ROBs; no names stand for all.
@@ -113,6 +113,7 @@ mod tests {
     fn all_are_asked_where_none_is_named_and_each_answers_once() {
         let mut gathering = Gathering::new(&systems(), &[]);
         assert_eq!(asked(&gathering), [(1, &[][..]), (2, &[]), (3, &[])]);
+        assert!(gathering.is_of_all() && !Gathering::new(&systems(), &[99]).is_of_all());
         assert!(gathering.take(NodeId(2), Vec::new(), bulk(20)));
         assert!(!gathering.take(NodeId(2), Vec::new(), bulk(20)) && !gathering.take(NodeId(9), Vec::new(), bulk(1)));
         assert!(gathering.take(NodeId(3), vec![Missing { rob: 31, lost: false }], bulk(30)));

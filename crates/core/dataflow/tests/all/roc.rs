@@ -284,6 +284,19 @@ fn a_crate_shows_what_it_gives_to_builders_if_somebody_watches() {
     }
 }
 
+/// Nor is one that asks for ROBs of others counted as lost.
+#[test]
+fn a_crate_does_not_show_an_event_without_data() {
+    for pushes in [false, true] {
+        let mut ebif = ebif(pushes);
+        let wants = |event: u64| if pushes { orders(&[event]) } else { asks(event, 5, &[]) };
+        at(0, &mut ebif, [Input::Command(Command::Sample), asks(1, 5, &[99])]);
+        assert_eq!((counters(&ebif).samples, counters(&ebif).samples_lost), (0, 0));
+        let sent = at(0, &mut ebif, [wants(2), peer(ROS[0], PeerState::Down), peer(ROS[1], PeerState::Down)]);
+        assert_eq!((shown(&sent), counters(&ebif).samples, counters(&ebif).samples_lost), (vec![], 0, 1));
+    }
+}
+
 /// Events that are shown, with their bytes and the ROBs that are missing.
 fn shown(sent: &[(NodeId, Message)]) -> Vec<(u64, usize, Vec<u32>)> {
     let of = |(to, message): &(NodeId, Message)| match message {

@@ -7,10 +7,10 @@ use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, Incarnation, NodeId};
 use base::sampling::SamplingRule;
 use base::time::Time;
-use dataflow::component::{Action, Input, Outcome, PeerState, Ticket};
+use dataflow::component::{Action, Input, LinkNews, Outcome, PeerState, Ticket};
 use dataflow::message::{Command, DataRequest, EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
-use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
+use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::report::{Counters, RosCounters};
 
 use dataflow::component::Component;
@@ -25,8 +25,7 @@ fn what_is_asked_for_is_shown_when_its_data_are_there() {
     assert_eq!(does(&mut ros, [comes(0, 1), comes(1, 1)]), [(1, 8, vec![])]);
     assert_eq!(does(&mut ros, [comes(0, 3), comes(1, 3)]), [(2, 0, vec![])][..0], "a ROB alone was asked for");
     // The links have passed event 2: its data will not come.
-    let counters = RosCounters::from_values(&ros.report(Time::ZERO).counters);
-    assert_eq!((counters.samples, counters.samples_lost), (1, 1));
+    assert_eq!(counts(&ros), (1, 1));
     does(&mut ros, [comes(0, 4), asks(4)]);
     assert_eq!(does(&mut ros, [Input::Command(Command::Sample), comes(1, 4)]), [(4, 8, vec![])]);
 }
@@ -37,6 +36,36 @@ fn what_is_read_for_a_request_is_shown_when_it_was_read() {
     does(&mut ros, [Input::Command(Command::Sample), asks(7)]);
     let read = Input::Done { ticket: Ticket(0), outcome: Outcome::ReadOut(1) };
     assert_eq!(does(&mut ros, [comes(0, 7), comes(1, 7), read]), [(7, 8, vec![])]);
+}
+
+#[test]
+fn an_event_without_data_is_lost_even_where_its_sources_are_tolerated() {
+    let tolerated = LinkParameters { tolerated: true, ..LinkParameters::default() };
+    let mut ros = pushed(tolerated);
+    let news = |news| [0, 1].map(|rob| Input::Link { rob, news: LinkNews::clone(&news) });
+    does(&mut ros, news(LinkNews::Up).into_iter().chain([Input::Command(Command::Start)]));
+    does(&mut ros, [Input::Command(Command::Sample), says(LEVEL1, accept(vec![info(1), info(2)])), asks(1), asks(2)]);
+    let shown = does(&mut ros, [comes(0, 2)].into_iter().chain(news(LinkNews::Idle(EventId(3)))));
+    assert_eq!(shown, [(2, 4, vec![])], "what there is of an event is shown");
+    assert_eq!(counts(&ros), (1, 1));
+}
+
+#[test]
+fn without_room_for_a_sample_nothing_waits() {
+    let mut ros = ros(ReadOut::OnTrigger);
+    does(&mut ros, [Input::Command(Command::Sample), says(LEVEL1, accept((1..=4).map(info).collect()))]);
+    let come = |event| [comes(0, event), comes(1, event)];
+    does(&mut ros, [1, 2].map(come).into_iter().flatten());
+    assert_eq!(does(&mut ros, [asks(1), asks(2)]), [(1, 8, vec![]), (2, 8, vec![])]);
+    does(&mut ros, [asks(3)]);
+    assert_eq!(counts(&ros), (2, 1), "lost at once");
+    assert_eq!(does(&mut ros, come(3).into_iter().chain([Input::Command(Command::Sample)])), []);
+}
+
+/// Samples, and those that were lost.
+fn counts(ros: &Ros) -> (u64, u64) {
+    let counters = RosCounters::from_values(&ros.report(Time::ZERO).counters);
+    (counters.samples, counters.samples_lost)
 }
 
 /// What it shows in a pass: events, their bytes, the ROBs that are missing.
@@ -54,6 +83,15 @@ fn does(ros: &mut Ros, inputs: impl IntoIterator<Item = Input>) -> Vec<(u64, usi
 }
 
 fn ros(read_out: ReadOut) -> Ros {
+    with(read_out, LinksParameters::default())
+}
+
+/// Two links of this kind.
+fn pushed(link: LinkParameters) -> Ros {
+    with(ReadOut::Pushed, LinksParameters { each: vec![link; 2], ..LinksParameters::default() })
+}
+
+fn with(read_out: ReadOut, links: LinksParameters) -> Ros {
     let rule = SamplingRule { trigger_types: [0; 4], items: 0, prescale: 1, samples: 2, bytes: 100 };
     let mut ros = Ros::new(RosParameters {
         robs: vec![10, 11],
@@ -63,9 +101,9 @@ fn ros(read_out: ReadOut) -> Ros {
         request_timeout: Duration::from_secs(1),
         group_bytes_max: 1000,
         read_out,
-        links: LinksParameters::default(),
+        links,
         push: None,
-        level1: (read_out == ReadOut::OnTrigger).then_some(LEVEL1),
+        level1: (read_out != ReadOut::OnRequest).then_some(LEVEL1),
         in_flight: 16,
         dfm: DFM,
         sampling: Some(rule),

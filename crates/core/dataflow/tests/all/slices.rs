@@ -150,6 +150,16 @@ fn a_link_that_is_full_before_the_first_slice_is_whole_lets_grace_end_it() {
     assert_eq!(ros.told([clear(1, 8, &[7])]), told(9), "that was not enough, and nothing else will");
 }
 
+/// A new life of the DFM does not clear what its former life had to.
+#[test]
+fn a_link_that_is_full_of_slices_that_nobody_clears_lets_grace_end_the_next_one() {
+    let mut ros = Driver::running(timed());
+    ros.pass((0..4).map(|at| chunk(0, 710 + at, 720 + at)).chain([chunk(0, 730, 840)]));
+    ros.pass([accept(&[7]), chunk(0, 810, 820), chunk(0, 820, 830)]);
+    let told = ros.told([clear(1, 8, &[])]);
+    assert_eq!(told, [Passed { first: 7, all: 0, any: 9, last: false }], "slice 7 is garbage");
+}
+
 #[test]
 fn level_1_issues_a_slice_when_all_have_passed_it_and_ends_with_the_sources() {
     let mut level1 = Metronome::running(100);

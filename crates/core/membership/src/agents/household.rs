@@ -344,9 +344,17 @@ impl Household {
         self.stage == Stage::Serving
     }
 
-    /// Whether nothing is left to do: run control is gone, and all applications have ended.
+    /// Whether nothing is left to do: run control is gone, and all applications have ended. Run control that comes back in time still
+    /// has to hear who was stopped here.
     pub fn is_over(&self) -> bool {
-        self.stage != Stage::Serving && self.living.is_empty()
+        let awaits_control = matches!(self.stage, Stage::Left { .. }) && self.has_stopped_in_run();
+        self.stage != Stage::Serving && self.living.is_empty() && !awaits_control
+    }
+
+    /// Whether somebody here has stopped an application of a run that goes on.
+    fn has_stopped_in_run(&self) -> bool {
+        let goes_on = matches!(self.partition, State::Running | State::Paused | State::Draining);
+        goes_on && self.away.values().any(|away| away.is_stopped)
     }
 }
 
@@ -516,6 +524,23 @@ mod tests {
         assert_eq!(seen.killed, [1, 2, 3]);
         (2..=3).for_each(|number| household.on_ended(&mut seen, number, "killed by SIGKILL".to_owned()));
         assert_eq!(household.state(), State::Absent);
+    }
+
+    #[test]
+    fn whose_applications_were_all_stopped_here_waits_a_lease_for_run_control() {
+        for (state, waits) in [(State::Running, true), (State::Paused, true), (State::Booted, false)] {
+            let (mut household, mut seen) = household();
+            household.on_order(at(0), &mut seen, start(1));
+            household.on_order(at(0), &mut seen, Order::Beat(state));
+            household.stop(&mut seen, &[]).unwrap();
+            household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
+            household.on_left(at(100));
+            assert_eq!(household.is_over(), !waits, "{state:?}");
+            household.on_deadline(at(2099), &mut seen);
+            assert_eq!(household.is_over(), !waits, "{state:?}");
+            household.on_deadline(at(2100), &mut seen);
+            assert!(household.is_over(), "{state:?}");
+        }
     }
 
     #[test]

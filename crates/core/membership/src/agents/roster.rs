@@ -33,6 +33,8 @@ pub trait RosterDriver {
     fn stopped(&mut self, node: NodeId, how: String);
     /// Somebody at its host wants an application back that was stopped there.
     fn wanted(&mut self, node: NodeId);
+    /// An application whose end is told next has ended in this life, which a former life of run control may have started.
+    fn was(&mut self, _member: Member) {}
     /// An application that lives has had so much processor time, in µs.
     fn used(&mut self, node: NodeId, cpu_us: u64);
     /// The agent of a host listens there for run control that comes back.
@@ -248,6 +250,7 @@ impl Roster {
         }
         for (node, _) in self.sought.extract_if(.., |_, host| *host == place) {
             let how = ended.iter().find(|ended| ended.node == node);
+            how.into_iter().for_each(|ended| driver.was((node, ended.life)));
             match how.map(|ended| (ended.how.clone(), ended.is_stopped)) {
                 Some((how, true)) => {
                     self.stopped.insert(node, place);

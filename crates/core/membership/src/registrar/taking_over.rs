@@ -8,9 +8,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use base::ids::{Incarnation, NodeId};
+use base::time::Time;
 use dataflow::message::{Command, Envelope, Message};
 
-use super::{Process, Registrar, RegistrarDriver, Restart, RunToJoin, Stage};
+use super::{Entry, Process, Registrar, RegistrarDriver, Restart, RunToJoin, Stage};
+use crate::challenge::Member;
 use crate::passage::{LinkId, Way};
 
 /// What the next life of run control has to know of the members of a run.
@@ -40,13 +42,24 @@ pub struct MemberLeft {
 impl Registrar {
     /// What the next life of run control has to know.
     pub fn legacy(&self) -> Legacy {
-        let members = self.entries.iter().map(|entry| MemberLeft {
-            node: entry.node,
-            life: entry.life,
-            address: entry.address.clone(),
-            is_gone: entry.is_gone,
+        let members = self.entries.iter().map(|entry| {
+            // Its next life may have been started by the time that this is read. That listens elsewhere.
+            let starts = entry.starts_at.is_some() && self.run.is_some();
+            MemberLeft {
+                node: entry.node,
+                life: if starts { next(entry.life) } else { entry.life },
+                address: entry.address.clone().filter(|_| !starts),
+                is_gone: entry.is_gone,
+            }
         });
         Legacy { members: members.collect(), commands: self.commands.clone(), returned: self.returned.clone() }
+    }
+
+    /// Whether some member of a run is started again by [`Registrar::on_deadline`] at this time. The next life of run control has to know
+    /// of it before.
+    pub fn is_about_to_start(&self, now: Time) -> bool {
+        let is_due = |entry: &Entry| entry.starts_again_at().is_some_and(|at| at <= now);
+        self.run.is_some() && self.starts_again() && self.entries.iter().any(is_due)
     }
 
     /// Run control is in this life now, and takes over a run that its former life has begun.
@@ -79,6 +92,28 @@ impl Registrar {
         }
     }
 
+    /// An application has ended in this life, as its agent says: its next one is behind that.
+    pub fn on_known_life(&mut self, (node, life): Member) {
+        if let Some(place) = self.place(node) {
+            let entry = &mut self.entries[place];
+            entry.life = entry.life.max(life);
+        }
+    }
+
+    /// Members that are not back by now count as dead. When the run goes on they are started again, or are lost `for_good`.
+    pub fn give_up_missing(&mut self, driver: &mut dyn RegistrarDriver, for_good: bool) {
+        if self.stage != Stage::TakingOver {
+            return;
+        }
+        let is_missing = |entry: &&Entry| !(entry.is_ready || entry.has_ended());
+        let missing: Vec<NodeId> = self.entries.iter().filter(is_missing).map(|entry| entry.node).collect();
+        for node in missing {
+            driver.kill(node);
+            self.on_ended(driver, node, NOT_BACK);
+            self.given_up.extend(for_good.then_some(node));
+        }
+    }
+
     /// Both ends of a connection that was made to an application have proved who they are.
     pub fn on_proven(&mut self, driver: &mut dyn RegistrarDriver, link: LinkId) {
         let called = |place: &usize| self.entries[*place].link == Some(link) && !self.entries[*place].is_ready;
@@ -98,13 +133,25 @@ impl Registrar {
     /// The run goes on: deaths in the meantime are handled as in any run.
     pub fn go_on(&mut self, driver: &mut dyn RegistrarDriver) {
         self.stage = Stage::Running;
+        let given_up = core::mem::take(&mut self.given_up);
         for place in 0..self.entries.len() {
             if let Process::Ended(how) = &self.entries[place].process
                 && !self.entries[place].is_gone
             {
                 let how = how.clone();
-                self.on_death(driver, place, &how);
+                if given_up.contains(&self.entries[place].node) {
+                    self.lose_for_good(driver, place, &how);
+                } else {
+                    self.on_death(driver, place, &how);
+                }
             }
         }
     }
 }
+
+fn next(Incarnation(life): Incarnation) -> Incarnation {
+    Incarnation(life.saturating_add(1))
+}
+
+/// What is said of a member that run control has called in vain.
+const NOT_BACK: &str = "did not come back";

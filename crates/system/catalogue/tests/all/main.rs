@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use catalogue::{Catalogue, CatalogueError, Entry, Numbering, Quality, differences};
+use catalogue::{Catalogue, CatalogueError, Entry, Keeper, Numbering, Quality, differences};
 use configuration::Partition;
 use partition::summary::{FileSummary, RunState, Summary};
 use testkit::TempDir;
@@ -135,6 +135,26 @@ fn a_run_whose_run_control_is_gone_was_interrupted() {
     let entry = catalogue.run(1).unwrap().entry;
     assert_eq!((entry.quality, entry.ended), (Some(Quality::Interrupted), None));
     assert!(entry.reason.is_some_and(|reason| reason.contains("gone")));
+}
+
+#[test]
+fn a_run_that_nobody_could_take_over_stays_as_interrupted() {
+    let directory = TempDir::new("catalogue");
+    let file = directory.join("runs.sqlite");
+    let mut settings = partition(&[]).run;
+    settings.number = Some(7);
+    let mut keeper = Keeper::at(&file, &partition(&[])).unwrap();
+    keeper.begin(&mut settings, "anna", at(0)).unwrap();
+    let mut next = Keeper::at(&file, &partition(&[])).unwrap();
+    next.resume(7).unwrap();
+    next.interrupt("nothing could be taken over", at(9)).unwrap();
+    next.end(None, at(10)).unwrap();
+    let entry = next.catalogue().run(7).unwrap().entry;
+    assert_eq!((entry.quality, entry.ended), (Some(Quality::Interrupted), Some(at(9))));
+    assert_eq!(entry.reason.as_deref(), Some("nothing could be taken over"));
+    next.resume(7).unwrap();
+    next.interrupt("once more", at(20)).unwrap();
+    assert_eq!(next.catalogue().run(7).unwrap().entry.ended, Some(at(9)), "it is over");
 }
 
 #[test]

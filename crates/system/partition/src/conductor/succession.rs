@@ -23,6 +23,7 @@ use transport::scheduler::Context;
 
 use super::site::{link_key, welcome};
 use super::{Conductor, Host, LeftFiles, Measures, Phase, StartError};
+use crate::control::Wish;
 use crate::keeping::{Away, Content, Keeping, Left, Member, Origin, Returned, VERSION, bytes_of, text};
 use crate::run::Run;
 use crate::run_number::RunNumber;
@@ -45,6 +46,8 @@ pub(super) struct Succession {
     /// When it is written again what changes all the time.
     next_write: Time,
     is_told: bool,
+    /// What was wanted while a run was taken over.
+    wishes: Vec<Wish>,
 }
 
 impl Succession {
@@ -64,6 +67,7 @@ impl Succession {
             away: Vec::new(),
             next_write: now,
             is_told: false,
+            wishes: Vec::new(),
         }
     }
 
@@ -84,7 +88,9 @@ impl Succession {
     /// A run begins.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         (self.began_ms, self.away) = (now_ms(), Vec::new());
-        self.keeping.as_ref().map_or(Ok(()), |keeping| keeping.claim(&self.fence))
+        let Some(keeping) = &self.keeping else { return Ok(()) };
+        keeping.claim(&self.fence)?;
+        keeping.remove_others(self.life).map_err(io::Error::other)
     }
 
     /// Nothing can be taken over any more.
@@ -122,6 +128,10 @@ impl Conductor {
     fn content(&self) -> Option<Content> {
         let (legacy, inheritance) = (self.registrar.legacy(), self.controller.legacy()?);
         let estate = self.children.estate();
+        if estate.agents.is_empty() {
+            // Nothing on other hosts outlives this process.
+            return None;
+        }
         let agents = estate.agents.iter().map(|(life, at)| (life.0, at.map(|at| at.to_string()))).collect();
         let mut commands = legacy.commands;
         let mut lives: BTreeMap<NodeId, ([Option<&Report>; 2], bool)> =
@@ -182,9 +192,13 @@ impl Conductor {
         // From here on the former life is not obeyed.
         let (keeping, life) = (self.succession.keeping.clone(), self.succession.life);
         if let Some(keeping) = keeping {
-            let succeeded = keeping.succeed(left.life, life, content);
-            succeeded.and_then(|()| keeping.claim(&self.succession.fence)).map_err(StartError::TakenOver)?;
+            keeping.succeed(left.life, life, content).map_err(StartError::TakenOver)?;
+            if let Err(error) = keeping.claim(&self.succession.fence) {
+                keeping.remove(life);
+                return Err(StartError::TakenOver(error));
+            }
         }
+        self.succession.wishes.clear();
         (self.succession.began_ms, self.succession.away) = (content.began_ms, content.away.clone());
         let living = content.members.iter().filter(|member| !member.is_gone).map(|member| NodeId(member.node));
         let applications = living.filter_map(|node| Some((node, self.assembly.host_of(node)?))).collect();
@@ -197,7 +211,11 @@ impl Conductor {
         let introduction =
             Introduction { secret: of_agents, run: NO_RUN, node: RUN_CONTROL, life, links, control: life };
         let taken = self.children.take_over(&program, &introduction, Heritage { estate, applications });
-        taken.map_err(StartError::TakenOver)?;
+        if let Err(error) = taken {
+            // Nobody else can take it over any more.
+            self.succession.end();
+            return Err(StartError::TakenOver(error));
+        }
         self.configured();
         self.controller.connect().expect("they were configured");
         let began = began(now, content.began_ms);
@@ -205,7 +223,9 @@ impl Conductor {
         self.measures = Measures::launch(now, &self.children);
         self.measures.begin(now, &self.children);
         self.measures.began = Some(began);
-        self.phase = Phase::TakingOver;
+        let leases = LEASES_TO_COME_BACK * self.assembly.partition.processes.lease.duration();
+        self.phase =
+            Phase::TakingOver { deadline: now + self.assembly.partition.processes.start_timeout.duration() + leases };
         Ok(())
     }
 
@@ -214,6 +234,22 @@ impl Conductor {
         for ((node, life), silent) in self.children.found() {
             self.succession.silent = self.succession.silent.max(silent);
             self.call(now, host, poller, (node, life));
+        }
+    }
+
+    /// Remembers what is wanted until the run goes on. Who wants it to end does not wait for those that are not back.
+    pub(super) fn note_wishes(&mut self, now: Time, host: &mut Host) {
+        let wishes = self.control.take();
+        if wishes.iter().any(|wish| matches!(wish, Wish::Force(_) | Wish::Interrupt)) {
+            self.with_registrar(now, host, |registrar, hands| registrar.give_up_missing(hands, true));
+        }
+        self.succession.wishes.extend(wishes);
+    }
+
+    /// Ends applications that are found when they were given up already.
+    pub(super) fn end_late(&mut self) {
+        for ((node, _), _) in self.children.found() {
+            self.children.kill(node);
         }
     }
 
@@ -240,6 +276,9 @@ impl Conductor {
                 controller.stop(now, out);
             }
         });
+        for wish in core::mem::take(&mut self.succession.wishes) {
+            self.fulfil(now, host, wish);
+        }
         self.keep();
     }
 }
@@ -321,4 +360,6 @@ const NOBODY: Envelope = Envelope {
     from_incarnation: Incarnation::FIRST,
     to_incarnation: Incarnation::FIRST,
 };
+/// A host that does not answer is lost by then, and all on it has ended.
+const LEASES_TO_COME_BACK: u32 = 3;
 const WRITE_EVERY: Duration = Duration::from_secs(1);

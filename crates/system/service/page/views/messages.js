@@ -27,9 +27,10 @@ export function onMessages(all) {
 
 // Those that something was said of.
 function offer() {
-  const names = ["all", ...new Set(messages.map((message) => message.application).filter(Boolean))].sort();
-  if (names.length === application.options.length) return;
-  const chosen = application.value || "all";
+  const names = ["all", ...[...new Set(messages.map((message) => message.application).filter(Boolean))].sort()];
+  const offered = [...application.options].map((option) => option.value);
+  if (names.join() === offered.join()) return;
+  const chosen = names.includes(application.value) ? application.value : "all";
   application.replaceChildren(...names.map((name) => el("option", { value: name }, name)));
   application.value = chosen;
 }

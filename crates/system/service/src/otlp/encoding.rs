@@ -117,6 +117,7 @@ pub(super) struct KeyValue<'a> {
 pub(super) enum AnyValue<'a> {
     StringValue(&'a str),
     IntValue(Decimal),
+    ArrayValue { values: Vec<AnyValue<'a>> },
 }
 
 /// A 64-bit number.
@@ -132,6 +133,11 @@ impl Scope {
 impl<'a> KeyValue<'a> {
     pub(super) const fn text(key: &'static str, text: &'a str) -> Self {
         Self { key, value: AnyValue::StringValue(text) }
+    }
+
+    pub(super) fn texts(key: &'static str, texts: &'a [String]) -> Self {
+        let values = texts.iter().map(|text| AnyValue::StringValue(text)).collect();
+        Self { key, value: AnyValue::ArrayValue { values } }
     }
 
     pub(super) const fn number(key: &'static str, number: u64) -> Self {
@@ -153,6 +159,14 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
+
+    #[test]
+    fn several_texts_are_an_array() {
+        let texts = ["a", "b"].map(str::to_owned);
+        let values = json!([{ "stringValue": "a" }, { "stringValue": "b" }]);
+        let expected = json!({ "key": "weir.cause", "value": { "arrayValue": { "values": values } } });
+        assert_eq!(serde_json::to_value(KeyValue::texts("weir.cause", &texts)).unwrap(), expected);
+    }
 
     /// A tolerant reader takes a 64-bit number as a number, too, and the published examples have some of these.
     fn tolerant(value: Json) -> Json {

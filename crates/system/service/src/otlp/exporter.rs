@@ -238,7 +238,7 @@ fn record(message: &Message, observed_time_unix_nano: Decimal) -> LogRecord<'_> 
     };
     let run = message.run.map(|run| KeyValue::number("weir.run.number", run.into()));
     let application = message.application.as_ref().map(|name| KeyValue::text("weir.application", name));
-    let cause = message.causes.first().map(|cause| KeyValue::text("weir.cause", cause));
+    let cause = (!message.causes.is_empty()).then(|| KeyValue::texts("weir.cause", &message.causes));
     let own = [
         KeyValue::number("weir.message.number", message.number),
         KeyValue::number("weir.message.repeats", message.repeats),

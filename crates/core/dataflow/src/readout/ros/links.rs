@@ -107,7 +107,9 @@ impl Links {
         event < self.known_from || self.issued.binary_search(&event).is_ok()
     }
 
+    /// What is below was cleared, or is by now: it holds up no link.
     pub(super) fn forget_below(&mut self, oldest: EventId) {
+        self.has_moved |= self.slice.is_some() && self.is_any_off();
         while self.issued.pop_front_if(|event| *event < oldest).is_some() {}
     }
 
