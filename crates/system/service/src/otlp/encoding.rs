@@ -112,6 +112,7 @@ pub(super) struct KeyValue<'a> {
     value: AnyValue<'a>,
 }
 
+#[expect(clippy::enum_variant_names, reason = "these are the names of the protocol")]
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum AnyValue<'a> {

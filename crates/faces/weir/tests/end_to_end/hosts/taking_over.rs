@@ -89,10 +89,11 @@ fn without_run_control_nothing_is_left_and_the_next_one_begins_anew() {
 
 #[test]
 fn run_control_that_died_with_an_agent_has_its_applications_started_again() {
-    // What the read-out systems of that host held is lost with them.
+    // What the read-out systems and the builder of that host held is lost with them.
     let job = farm()
         .set("processes.on_loss", "restart")
         .set("run.tolerate.built_incomplete", "100 %")
+        .set("run.tolerate.lost_after_build", "100 %")
         .set("processes.lease", "8 s");
     let mut served = recording(job);
     let agent = agent(&served.running, "b");
