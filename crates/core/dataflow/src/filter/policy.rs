@@ -32,17 +32,3 @@ impl FilterPolicy {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn selections_take_their_share() {
-        let share = |policy: FilterPolicy| (0..10_000).filter(|&n| policy.accepts(EventId(n), n)).count();
-        assert_eq!(share(FilterPolicy::AcceptAll), 10_000);
-        assert_eq!(share(FilterPolicy::Prescale { factor: 10 }), 1_000);
-        let random = share(FilterPolicy::Random { accept: 0.3, seed: 5 });
-        assert!((2_800..3_200).contains(&random), "{random}");
-    }
-}

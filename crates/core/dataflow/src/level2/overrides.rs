@@ -33,18 +33,3 @@ impl Overrides {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_veto_is_stronger_than_an_accept_and_a_flag_for_all_than_both() {
-        let masks = Overrides { all: Override::None, force_accept_items: 0b011, veto_items: 0b110 };
-        let decisions =
-            [0b000, 0b001, 0b010, 0b100].map(|items| [false, true].map(|accept| masks.decide(items, accept)));
-        assert_eq!(decisions, [[false, true], [true, true], [false, false], [false, false]]);
-        assert!(Overrides { all: Override::ForceAccept, ..masks }.decide(0b110, false));
-        assert!(!Overrides { all: Override::ForceReject, ..masks }.decide(0b001, true));
-    }
-}

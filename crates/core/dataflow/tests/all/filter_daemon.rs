@@ -15,6 +15,15 @@ const DFM: NodeId = NodeId(1);
 const SFIS: [NodeId; 2] = [NodeId(2), NodeId(3)];
 
 #[test]
+fn selections_take_their_share() {
+    let share = |policy: FilterPolicy| (0..10_000).filter(|&n| policy.accepts(EventId(n), n)).count();
+    assert_eq!(share(FilterPolicy::AcceptAll), 10_000);
+    assert_eq!(share(FilterPolicy::Prescale { factor: 10 }), 1_000);
+    let random = share(FilterPolicy::Random { accept: 0.3, seed: 5 });
+    assert!((2_800..3_200).contains(&random), "{random}");
+}
+
+#[test]
 fn fates_of_a_pass_travel_together_and_as_many_events_are_asked_for() {
     let mut daemon = Daemon::new();
     for (sfi, event) in [(0, 0), (1, 1), (0, 2), (0, 3)] {

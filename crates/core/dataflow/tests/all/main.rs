@@ -2,6 +2,7 @@
 
 mod any_frame;
 mod assignment;
+mod clear_sequence;
 mod cleared_ids;
 mod event_builder;
 mod event_builder_serving;
@@ -27,6 +28,7 @@ mod showing;
 mod slices;
 mod steering;
 mod streams;
+mod turns;
 mod valid_bound;
 mod window;
 mod wire;

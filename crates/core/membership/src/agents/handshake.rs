@@ -14,7 +14,7 @@ use crate::NO_RUN;
 use crate::challenge::{Challenge, Member, Nonce, Prover, Unproven};
 use crate::run_secret::RunSecret;
 
-/// What agents prove with. Nothing that an application knows opens anything here.
+/// What agents prove with: it follows from the secret of the first run.
 pub fn secret_of_agents(secret: &RunSecret) -> RunSecret {
     RunSecret::of_bytes(secret.key_for("weir 2026 the secret of agents"))
 }
