@@ -149,8 +149,9 @@ impl Metronome {
     /// Whether all that are not gone have said that nothing follows, and all that they have is made.
     pub fn is_over(&self) -> bool {
         let is_last = |told: &Told| matches!(told, Told::Gone | Told::Passed(Passed { last: true, .. }));
-        let end = self.passed().map(|passed| passed.all).max();
-        self.told.iter().all(is_last) && end.is_none_or(|end| self.next.is_some_and(|next| next >= end) || end == 0)
+        // One that has passed nothing but time has no slice.
+        let end = self.passed().filter(|passed| passed.any > passed.first).map(|passed| passed.all).max();
+        self.told.iter().all(is_last) && end.is_none_or(|end| self.next.is_some_and(|next| next >= end))
     }
 
     /// The next slice, as soon as it is known which is the first.
@@ -226,6 +227,18 @@ mod tests {
         assert_eq!([6, 7, 16, 17].map(|time| open.passed(time)), [0, 1, 1, 2]);
         let last = slices.interval(u64::MAX);
         assert_eq!(last, Interval { begin: u64::MAX - 2, end: u64::MAX });
+    }
+
+    #[test]
+    fn sources_that_end_without_a_slice_are_over() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(700, 700, 700));
+        metronome.take(ms(1), 0, Passed { last: true, ..passed(705, 705, 705) });
+        assert!(!metronome.is_over(), "the other may have some");
+        metronome.take(ms(2), 1, Passed { last: true, ..passed(0, 0, 0) });
+        assert!(metronome.is_over());
+        metronome.take(ms(3), 1, Passed { last: true, ..passed(3, 5, 5) });
+        assert!(!metronome.is_over());
     }
 
     #[test]
