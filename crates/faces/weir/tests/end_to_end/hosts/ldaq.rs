@@ -15,8 +15,9 @@ const HOSTS: &str = r#"[{name="crate", roles={trg=1, ros=4, ebif=1}}, {name="far
 #[test]
 fn a_crate_is_stopped_and_started_by_whoever_is_logged_in_there() {
     let mut running = start(job().set("processes.on_loss", "restart"));
+    // The next beat of run control says so.
+    running.until("its agent hears that", |running| ldaq(running, &["status"], 0).starts_with("crate running\n"));
     let said = ldaq(&running, &["status"], 0);
-    assert!(said.starts_with("crate running\n"), "{said}");
     let living = |said: &str| said.lines().filter(|line| line.contains(" process ")).count();
     assert_eq!(living(&said), 6, "{said}");
     let mode = fs::metadata(&sockets(&running)[0]).unwrap().permissions().mode();
