@@ -111,7 +111,7 @@ fn events_are_slices_of_time() {
     let first = if is_fresh { first_seed() } else { 2000 };
     let range = first..first + seeds();
     levels().for_each(|level| {
-        campaign_from(range.clone(), level, |seed, level| Plan::draw_in(EDITION_OF_SLICES, seed, level))
+        campaign_from(range.clone(), level, |seed, level| Plan::draw_in(EDITION_OF_SLICES, seed, level));
     });
 }
 
