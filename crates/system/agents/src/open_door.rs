@@ -47,9 +47,9 @@ impl OpenDoor {
 
     /// Takes in who has connected; those who have proved to be run control, each in a life.
     pub(crate) fn let_in(&mut self, now: Time) -> Vec<(Peer, Incarnation)> {
-        // One that is gone again, or finds no descriptor, comes again.
-        while let Ok((stream, _)) = self.listener.accept() {
-            let Ok(nonce) = random() else { break };
+        for _ in 0..ACCEPTED_MAX {
+            // One that is gone again, or finds no descriptor, comes again.
+            let (Ok((stream, _)), Ok(nonce)) = (self.listener.accept(), random()) else { break };
             if self.strangers.len() >= STRANGERS_MAX {
                 self.strangers.remove(0);
             }
@@ -74,5 +74,7 @@ impl OpenDoor {
     }
 }
 
+/// So many in a pass: a crowd keeps an agent from nothing else.
+const ACCEPTED_MAX: usize = 8;
 const STRANGERS_MAX: usize = 16;
 const STRANGER_TIMEOUT: Duration = Duration::from_secs(5);
