@@ -85,7 +85,7 @@ enum Phase {
     Ended,
 }
 
-/// What one life of run control knows of a run, and the next one has to.
+/// What a life of run control hands on to the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Inheritance {
     /// When it began.
@@ -190,7 +190,7 @@ impl Controller {
         Ok(())
     }
 
-    /// What the next life of run control has to know, should it have to take over.
+    /// What the next life of run control needs to take over.
     pub fn legacy(&self) -> Option<Inheritance> {
         Some(Inheritance {
             began: self.run.started?,

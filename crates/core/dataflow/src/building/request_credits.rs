@@ -116,8 +116,8 @@ const WHOLE: u64 = 1 << 16;
 const START: usize = 4;
 /// Replies in the mean of how long they take.
 const SMOOTHED: u32 = 8;
-/// A reply that takes this many times the usual has been lost on its way, in part at least. The usual is the mean of those before, not
-/// the fastest. Where processors are shared, most are late beside the fastest, and the limit would fall to one request.
+/// A reply that takes this many times the usual has been lost on its way, in part at least. The usual is the mean of those before.
+/// The fastest would not do: where processors are shared, most replies take far longer, and the limit would fall to one request.
 const LATE: u32 = 8;
 /// Shorter times are those of schedulers, not of networks.
 const SHORT: Duration = Duration::from_micros(100);

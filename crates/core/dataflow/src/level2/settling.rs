@@ -12,8 +12,8 @@ use base::time::Time;
 /// Decided events on their way into the memory of level 1.
 ///
 /// Behind a DFM an event is settled when the DFM has taken its decision over. The DFM remembers it until level 1 has
-/// forgotten the event. Where this supervisor clears, it settles an event before it clears it. So the next life finds all
-/// data of an event that is not settled, and decides it anew.
+/// forgotten the event. A supervisor that clears settles each event first. So the next life finds all data of an event
+/// that is not settled, and decides it anew.
 pub(crate) struct Settling {
     level1: NodeId,
     /// Told to level 1 and not acknowledged, in order.

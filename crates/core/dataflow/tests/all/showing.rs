@@ -68,7 +68,7 @@ fn counts(ros: &Ros) -> (u64, u64) {
     (counters.samples, counters.samples_lost)
 }
 
-/// What it shows in a pass: events, their bytes, the ROBs that are missing.
+/// Events that are shown in a pass, with their bytes and the ROBs that are missing.
 fn does(ros: &mut Ros, inputs: impl IntoIterator<Item = Input>) -> Vec<(u64, usize, Vec<u32>)> {
     let shown = |action| match action {
         Action::Send { message: Message::Sample(recording), .. } => {

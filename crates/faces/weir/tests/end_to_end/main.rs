@@ -37,6 +37,8 @@ mod hosts;
 mod level2_only;
 mod links;
 mod lossy;
+#[cfg(any(feature = "nats", feature = "otlp"))]
+mod observed;
 mod open_files;
 mod openapi;
 #[cfg(feature = "otlp")]

@@ -19,6 +19,7 @@ use membership::agents::words::fingerprint;
 use membership::registrar::{Legacy, MemberLeft, Restart, RunToJoin};
 use stamps::clock::TimeOfDay;
 use transport::clock;
+use transport::poller::Poller;
 use transport::scheduler::Context;
 
 use super::site::{link_key, welcome};
@@ -230,7 +231,7 @@ impl Conductor {
     }
 
     /// Hears which members live.
-    pub(super) fn find(&mut self, now: Time, host: &mut Host, poller: &mut transport::poller::Poller) {
+    pub(super) fn find(&mut self, now: Time, host: &mut Host, poller: &mut Poller) {
         for ((node, life), silent) in self.children.found() {
             self.succession.silent = self.succession.silent.max(silent);
             self.call(now, host, poller, (node, life));

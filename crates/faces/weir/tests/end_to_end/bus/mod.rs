@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use server::Server;
 use watchers::{OverNats, Watcher};
 
+use crate::observed::{ends_well, is_well, leave};
 use crate::running::{Job, within_deadline};
 use crate::served::Served;
 
@@ -166,25 +167,6 @@ fn a_server_that_is_stuck_takes_nothing_and_costs_no_memory() {
 
 fn quickstart() -> Job {
     Job::example("quickstart").patient().set("ros.count", "2")
-}
-
-/// Stops the run; nothing of it was lost.
-fn ends_well(served: &mut Served, run: u64) {
-    served.ctl("anna", &["stop"]);
-    served.until("the run is over", |status| status["last"]["number"] == run);
-    is_well(served, run);
-}
-
-fn is_well(served: &Served, run: u64) {
-    let record = served.get(&format!("runs/{run}"));
-    let summary = &record["summary"];
-    let found = (&summary["state"], &summary["accounting"]["residual"], &record["quality"]);
-    assert_eq!(found, (&json!("ok"), &json!(0), &json!("good")), "{record}");
-}
-
-fn leave(served: Served) {
-    served.running.signal(Signal::SIGTERM);
-    served.end().expect(0);
 }
 
 /// Waits for as many messages with these words.

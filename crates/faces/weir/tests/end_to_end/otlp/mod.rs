@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use server::Collector;
 
+use crate::observed::{ends_well, is_well, leave};
 use crate::running::{Job, within_deadline};
 use crate::served::Served;
 
@@ -221,24 +222,6 @@ fn metric(served: &Served, name: &str) -> u64 {
     let text = served.ask("GET", "/metrics", &[], "").body;
     let values = text.lines().filter(|line| line.starts_with(name)).map(|line| line.rsplit_once(' ').unwrap().1);
     values.map(|value| value.parse::<u64>().unwrap()).sum()
-}
-
-/// Stops the run; nothing of it was lost.
-fn ends_well(served: &mut Served, run: u64) {
-    served.ctl("anna", &["stop"]);
-    served.until("the run is over", |status| status["last"]["number"] == run);
-    is_well(served, run);
-}
-
-fn is_well(served: &Served, run: u64) {
-    let record = served.get(&format!("runs/{run}"));
-    let found = (&record["summary"]["state"], &record["summary"]["accounting"]["residual"], &record["quality"]);
-    assert_eq!(found, (&json!("ok"), &json!(0), &json!("good")), "{record}");
-}
-
-fn leave(served: Served) {
-    served.running.signal(Signal::SIGTERM);
-    served.end().expect(0);
 }
 
 const LOGS_DROPPED: &str = "weir_otlp_dropped_total{partition=\"quickstart\",signal=\"logs\"}";
