@@ -487,8 +487,11 @@ impl Desk {
         self.0.status.send_if_modified(|status| {
             let before = status.clone();
             change(status);
+            // The run is over when what is known of it is kept.
+            let is_closing = state == State::Booted && status.run.is_some();
+            let state = if is_closing { State::Draining } else { state };
             status.state = status::name(state);
-            status.verbs = verbs(state);
+            status.verbs = if is_closing { Vec::new() } else { verbs(state) };
             status.operator = operator;
             (status.follow, status.alarms) = (follow, alarms);
             status.sentence = sentence(state, status.run.as_ref(), status.last.as_ref());
