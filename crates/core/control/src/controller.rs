@@ -282,8 +282,7 @@ impl Controller {
     pub fn pause(&mut self, out: &mut Outbox) {
         if self.state == State::Running {
             self.change(Verb::Pause);
-            self.command(Role::Level1, Command::Pause, out);
-            self.command(Role::Dfm, Command::Pause, out);
+            self.tell_triggers(Command::Pause, out);
         }
     }
 
@@ -291,9 +290,23 @@ impl Controller {
     pub fn resume(&mut self, out: &mut Outbox) {
         if self.state == State::Paused {
             self.change(Verb::Resume);
-            self.command(Role::Level1, Command::Resume, out);
-            self.command(Role::Dfm, Command::Resume, out);
+            self.tell_triggers(Command::Resume, out);
         }
+    }
+
+    /// A former life may have died before it said whether triggers go on: that is said again.
+    pub fn go_on(&mut self, out: &mut Outbox) {
+        match self.state {
+            State::Running => self.tell_triggers(Command::Resume, out),
+            State::Paused => self.tell_triggers(Command::Pause, out),
+            _ => {}
+        }
+    }
+
+    /// Whoever triggers by itself.
+    fn tell_triggers(&self, command: Command, out: &mut Outbox) {
+        self.command(Role::Level1, command, out);
+        self.command(Role::Dfm, command, out);
     }
 
     /// An application has died: the run ends, for that reason.

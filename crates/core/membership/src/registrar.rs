@@ -459,11 +459,12 @@ impl Registrar {
             && Self::remembers(message)
         {
             let said = self.commands.entry(node).or_default();
-            // What was lifted is not said again, so that no list grows with the run.
-            if *command == Command::Resume && said.last() == Some(&Command::Pause) {
-                said.pop();
-            } else {
-                said.push(*command);
+            // What was lifted or doubled is not said again, so that no list grows with the run.
+            match (command, said.last()) {
+                (Command::Resume, Some(Command::Pause)) => _ = said.pop(),
+                (Command::Pause, Some(Command::Pause)) => {}
+                (Command::Resume, _) if !said.contains(&Command::Pause) => {}
+                _ => said.push(*command),
             }
         }
     }

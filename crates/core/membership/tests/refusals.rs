@@ -173,13 +173,14 @@ fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
     }
 }
 
-/// What was said to a former life is said to the next one; what was lifted is not.
+/// What was said to a former life is said to the next one; what was lifted or doubled is not.
 #[test]
 fn a_new_life_is_told_what_the_former_one_was_told() {
     let (mut registrar, mut did) = registrar();
     join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     registrar.begin();
-    for command in [Command::Start, Command::Pause, Command::Resume, Command::Progress] {
+    let [pause, resume] = [Command::Pause, Command::Resume];
+    for command in [Command::Start, resume, pause, pause, resume, resume, Command::Progress] {
         registrar.remember(SFI, &Message::Command(command));
     }
     registrar.on_lost(&mut did, LinkId(1));

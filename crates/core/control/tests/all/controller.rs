@@ -183,3 +183,26 @@ fn what_nobody_has_to_say_to_run_control_is_counted_in_its_run() {
     begin(&mut controller, at(2), 1);
     assert_eq!(drain(&mut controller, at(3), &[], 0).unexpected, []);
 }
+
+#[test]
+fn the_next_life_of_run_control_says_again_whether_triggers_go_on() {
+    for (is_paused, expected) in [(true, Command::Pause), (false, Command::Resume)] {
+        let (mut former, mut next, mut out) = (controller(), controller(), Outbox::new());
+        former.boot().unwrap();
+        begin(&mut former, at(0), 10);
+        if is_paused {
+            former.pause(&mut out);
+        }
+        next.boot().unwrap();
+        next.configure(limits(10)).unwrap();
+        next.connect().unwrap();
+        next.inherit(former.legacy().unwrap()).unwrap();
+        let mut out = Outbox::new();
+        next.go_on(&mut out);
+        assert_eq!(commands(&mut out), [(LEVEL1, expected)]);
+        next.stop(at(5), &mut out);
+        out.drain().count();
+        next.go_on(&mut out);
+        assert!(commands(&mut out).is_empty(), "it drains");
+    }
+}

@@ -275,6 +275,8 @@ impl Conductor {
                 controller.force(now, "the stop was forced before run control died", out);
             } else if is_stopped {
                 controller.stop(now, out);
+            } else {
+                controller.go_on(out);
             }
         });
         for wish in core::mem::take(&mut self.succession.wishes) {
