@@ -96,7 +96,7 @@ fn succession(args: &ServeArgs, partition: &Partition, catalogue: &Path) -> Resu
         return Ok(None);
     }
     let mut path = catalogue.as_os_str().to_owned();
-    path.push(KEPT);
+    path.push(format!("{KEPT}{}", partition.partition.name));
     let keeping = Keeping::begin(Path::new(&path), args.take_over, end_at_once)?;
     let left = keeping.left(partition)?;
     Ok(Some(Succession { keeping, left }))
@@ -137,6 +137,6 @@ fn interrupts(desk: &Desk) -> io::Result<Handle> {
 }
 
 /// Behind the name of the catalogue: what the next life of run control has to find.
-const KEPT: &str = ".control";
+const KEPT: &str = ".control.";
 /// Where runs are kept unless `control.catalogue` says so.
 const CATALOGUE: &str = "runs.sqlite";

@@ -116,7 +116,7 @@ pub struct Away {
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum NotKept {
     #[error(
-        "{}: another process is run control of this catalogue: end it, or take over what it conducts with --take-over", path.display()
+        "{}: another process is run control of this partition: end it, or take over what it conducts with --take-over", path.display()
     )]
     InUse { path: PathBuf },
     #[error("{}: {cause}: expected a place for what run control has to find again", path.display())]

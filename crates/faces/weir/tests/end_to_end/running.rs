@@ -190,8 +190,8 @@ impl Job {
     /// Starts it.
     pub(crate) fn start(self) -> Running {
         let child = spawn(self.program().args(&self.arguments), &self.directory, &self.environment);
-        let Self { directory, output, arguments, environment, .. } = self;
-        Running { directory: Some(directory), output, child, arguments, environment, former: Vec::new() }
+        let Self { directory, output, launcher, arguments, environment, .. } = self;
+        Running { directory: Some(directory), output, child, launcher, arguments, environment, former: Vec::new() }
     }
 
     fn program(&self) -> Command {
@@ -199,10 +199,8 @@ impl Job {
         if let Some(commands) = &self.network {
             return lossy::in_network(commands, program.as_ref());
         }
-        if let Some((launcher, arguments)) = self.launcher.split_first() {
-            let mut command = Command::new(launcher);
-            command.args(arguments).arg(program);
-            return command;
+        if !self.launcher.is_empty() {
+            return launched(&self.launcher);
         }
         let Some(limit) = &self.limit else { return Command::new(program) };
         let mut shell = Command::new("sh");
@@ -215,6 +213,14 @@ impl Job {
     pub(crate) fn run(self) -> Ended {
         self.start().end()
     }
+}
+
+/// The program, by a command that starts it, if there is one.
+fn launched(launcher: &[String]) -> Command {
+    let Some((launcher, arguments)) = launcher.split_first() else { return Command::new(program()) };
+    let mut command = Command::new(launcher);
+    command.args(arguments).arg(program());
+    command
 }
 
 /// Starts a program in the directory of a test.
@@ -238,6 +244,7 @@ pub(crate) struct Running {
     directory: Option<TempDir>,
     output: PathBuf,
     child: Child,
+    launcher: Vec<String>,
     arguments: Vec<OsString>,
     environment: Vec<(String, OsString)>,
     /// Those in whose place others have come.
@@ -250,9 +257,19 @@ impl Running {
     pub(crate) fn again(&mut self, further: &[&str]) {
         let directory = self.directory.as_ref().expect("there until the end");
         fs::rename(directory.join("stderr"), directory.join("stderr.former")).unwrap();
-        let mut command = Command::new(program());
+        let mut command = self.program();
         let child = spawn(command.args(&self.arguments).args(further), directory, &self.environment);
         self.former.push(core::mem::replace(&mut self.child, child));
+    }
+
+    /// The program, in the same network.
+    pub(crate) fn program(&self) -> Command {
+        launched(&self.launcher)
+    }
+
+    /// The network that the process is in, if it may be another one than that of the test.
+    pub(crate) fn network(&self) -> Option<PathBuf> {
+        (!self.launcher.is_empty()).then(|| format!("/proc/{}/ns/net", self.pid()).into())
     }
 
     /// How the first process has ended, in whose place others have come.

@@ -1,14 +1,17 @@
 //! A `weir serve` under watch, and what is said to it: by `weir ctl`, and over HTTP by hand.
 
-use std::fs;
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Value, json};
 
-use crate::running::{Ended, Job, Running, program, within_deadline};
+use crate::running::{Ended, Job, Running, within_deadline};
 
 /// A service that listens.
 pub(crate) struct Served {
@@ -67,7 +70,7 @@ impl Served {
     /// `weir ctl` without its verb.
     pub(crate) fn ctl_command(&self, operator: &str) -> Command {
         let here = self.running.directory().path();
-        let mut command = Command::new(program());
+        let mut command = self.running.program();
         command.arg("ctl").current_dir(here).env("XDG_RUNTIME_DIR", here).env("WEIR_OPERATOR", operator);
         command
     }
@@ -108,7 +111,9 @@ impl Served {
 
     /// A request with these headers; `Host` is right unless it is among them.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        ask(&self.address, method, path, headers, body).expect("somebody answers")
+        let ask = || ask(&self.address, method, path, headers, body).expect("somebody answers");
+        let Some(network) = self.running.network() else { return ask() };
+        thread::scope(|scope| scope.spawn(|| enter(&network).map(|()| ask()).unwrap()).join().unwrap())
     }
 
     /// The file by which commands find it.
@@ -131,6 +136,12 @@ impl Answer {
         let value: Value = serde_json::from_str(&self.body).unwrap_or_else(|_| json!({ "error": self.body }));
         value["error"].as_str().unwrap_or_default().to_owned()
     }
+}
+
+/// Puts this thread into a network.
+fn enter(network: &Path) -> io::Result<()> {
+    let network = File::open(network)?;
+    Ok(move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 /// A request to whoever listens at an address; `Host` is right unless it is among the headers. None if nobody answers.

@@ -146,7 +146,11 @@ fn a_host_that_cannot_be_reached_is_named() {
 
 /// The example on three hosts, until it is stopped; files are closed now and then.
 fn quickstart() -> Job {
-    example().set("sfo.max_file_events", "40").endless()
+    closing_files().endless()
+}
+
+fn closing_files() -> Job {
+    example().set("sfo.max_file_events", "40")
 }
 
 fn quickstart_for(events: u64) -> Job {

@@ -57,7 +57,7 @@ fn start(test: &str, job: Job) -> Option<(Farm, Running)> {
 
 impl Farm {
     /// None where Slurm is missing, too.
-    fn of_nodes(test: &str) -> Option<Self> {
+    pub(super) fn of_nodes(test: &str) -> Option<Self> {
         let mut farm = Self::new(test, "Slurm (packages slurmctld, slurmd, slurm-client, munge)", Self::cluster)?;
         if farm.start_daemons() {
             return Some(farm);
@@ -148,7 +148,7 @@ impl Farm {
     }
 
     /// A run with run control at Slurm's controller and applications on its nodes.
-    fn on_nodes(&mut self, job: Job) -> Job {
+    pub(super) fn on_nodes(&mut self, job: Job) -> Job {
         let host = |name: &str, last: u8, rest: &str| {
             format!("{{name={name:?}, launcher=\"slurm\", data=\"10.77.0.{last}\"{rest}}}")
         };
@@ -163,7 +163,7 @@ impl Farm {
     }
 
     /// What Slurm runs or is about to run.
-    fn jobs(&self) -> String {
+    pub(super) fn jobs(&self) -> String {
         self.ask("squeue", &["-h"])
     }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::agent;
+use super::farm::Farm;
+use super::{agent, closing_files};
 use crate::children::{marked, name};
 use crate::files::check_all;
 use crate::running::{Job, recorded_bytes, send, within_deadline};
@@ -53,7 +54,7 @@ fn a_run_that_is_paused_stays_so() {
     let mut served = recording(farm());
     assert_eq!(served.ctl("anna", &["pause"]), "triggers are held back\n");
     // The order was taken, and is carried out soon.
-    let kept = served.running.directory().join("runs.sqlite.control.0");
+    let kept = served.running.directory().join("runs.sqlite.control.quickstart.0");
     within_deadline("it is kept", || fs::read_to_string(&kept).is_ok_and(|kept| kept.contains("\"is_paused\":true")));
     kill_control(&mut served);
     served.again(&[]);
@@ -162,7 +163,7 @@ fn another_configuration_takes_nothing_over() {
 #[test]
 fn who_does_not_know_the_key_takes_nothing_over() {
     let mut served = recording(farm().with_key("a key of this test, which nobody else knows"));
-    let kept = fs::read_to_string(served.running.directory().join("runs.sqlite.control.0")).unwrap();
+    let kept = fs::read_to_string(served.running.directory().join("runs.sqlite.control.quickstart.0")).unwrap();
     assert!(kept.contains("nonce") && !kept.contains("\"secret\":"), "the key is needed, too");
     kill_control(&mut served);
     let path = served.running.directory().join("with-key.toml");
@@ -188,7 +189,7 @@ fn a_former_run_control_that_wakes_up_is_not_obeyed() {
     served.running.again(&[]);
     assert_eq!(served.running.end_of_last().code(), Some(2));
     let said = served.running.error_output();
-    assert!(said.contains("another process is run control of this catalogue"), "{said}");
+    assert!(said.contains("another process is run control of this partition"), "{said}");
     served.again(&["--take-over"]);
     served.until_state("running");
     send(former, Signal::SIGCONT);
@@ -199,19 +200,100 @@ fn a_former_run_control_that_wakes_up_is_not_obeyed() {
     end(served);
 }
 
-/// Two hosts on this machine, which wait long for run control.
+#[test]
+fn partitions_of_one_catalogue_are_taken_over_each_for_itself() {
+    let first = recording(farm());
+    let catalogue = format!("{:?}", first.running.directory().join("runs.sqlite"));
+    let second = farm().set("partition.name", "other").set("control.catalogue", &catalogue);
+    let mut both = [first, recording_run(second, 2)];
+    both.iter_mut().for_each(kill_control);
+    for served in &mut both {
+        served.again(&[]);
+        served.until_state("running");
+        until_more(served);
+    }
+    for served in &mut both {
+        assert_eq!(served.ctl("anna", &["stop"]), "the run ends\n");
+        let over = served.until_state("booted");
+        assert_eq!(over["last"]["state"], "ok", "{over}");
+    }
+    // The catalogue is in the directory of the first one.
+    both.into_iter().rev().for_each(end);
+}
+
+#[test]
+fn run_control_that_comes_back_finds_the_hosts_that_it_logged_in_to() {
+    let test = "taking_over::run_control_that_comes_back_finds_the_hosts_that_it_logged_in_to";
+    let Some(mut farm) = Farm::to_log_in(test) else { return };
+    let job = farm.logged_in(patient(closing_files()), "10.77.0.4");
+    check_taken_over(recording(job));
+}
+
+#[test]
+fn run_control_that_comes_back_finds_the_nodes_of_its_jobs() {
+    let test = "taking_over::run_control_that_comes_back_finds_the_nodes_of_its_jobs";
+    let Some(mut farm) = Farm::of_nodes(test) else { return };
+    let job = farm.on_nodes(patient(closing_files()));
+    check_taken_over(recording(job));
+    within_deadline("no job is left", || farm.jobs().is_empty());
+}
+
+fn check_taken_over(mut served: Served) {
+    let applications = applications(&served);
+    kill_control(&mut served);
+    until_more_without_control(&served);
+    served.again(&[]);
+    served.until_state("running");
+    until_more(&mut served);
+    stop(&mut served, "ok");
+    assert_eq!(self::applications(&served), applications, "nobody was started again");
+    end(served);
+}
+
+/// Nobody saw the host go.
+#[test]
+fn run_control_that_comes_back_notices_a_host_that_was_cut_off_meanwhile() {
+    let test = "taking_over::run_control_that_comes_back_notices_a_host_that_was_cut_off_meanwhile";
+    let Some(mut farm) = Farm::to_log_in(test) else { return };
+    let job = farm.logged_in(closing_files().set("processes.lease", "6 s"), "10.77.0.4");
+    let mut served = recording(job);
+    kill_control(&mut served);
+    farm.cut_off("c");
+    served.again(&[]);
+    let over = served.until("the run is over", |status| status["last"]["number"] == 1);
+    assert_eq!(over["last"]["state"], "aborted", "{over}");
+    assert!(over["last"]["reason"].as_str().unwrap().contains("host c is lost"), "{over}");
+    let run = served.get("runs/1");
+    assert_eq!(
+        (&run["quality"], &run["summary"]["accounting"]["residual"]),
+        (&json!("interrupted"), &json!(0)),
+        "{run}"
+    );
+    let directory = served.running.directory().path().to_owned();
+    end(served);
+    within_deadline("all processes end", || marked(&directory).is_empty());
+}
+
+/// Two hosts on this machine.
 fn farm() -> Job {
     let job = Job::example("quickstart").patient().set("ros.count", "3").set("sfo.max_file_events", "40");
-    // More would fill the disk of a busy machine.
-    let job = job.set("level1.rate", "400 Hz");
-    job.set("host", "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\"}]").set("processes.lease", "30 s")
+    patient(job).set("host", "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\"}]")
+}
+
+/// It waits long for run control, and does not fill the disk of a busy machine.
+fn patient(job: Job) -> Job {
+    job.set("level1.rate", "400 Hz").set("processes.lease", "30 s")
 }
 
 /// A run of it that records, and goes on until it is stopped.
 fn recording(job: Job) -> Served {
+    recording_run(job, 1)
+}
+
+fn recording_run(job: Job, number: u32) -> Served {
     let mut served = Served::start(job);
     assert_eq!(served.ctl("anna", &["boot"]), "the applications run\n");
-    assert_eq!(served.ctl("anna", &["start", "--duration", "1h"]), "run 1 has begun\n");
+    assert_eq!(served.ctl("anna", &["start", "--duration", "1h"]), format!("run {number} has begun\n"));
     served.running.until_recording();
     served
 }
@@ -267,7 +349,7 @@ fn end(served: Served) {
     let ended = served.end().expect(0);
     let is_kept = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".control."));
     let kept = fs::read_dir(ended.directory.path()).unwrap().flatten().map(|entry| entry.path());
-    let kept: Vec<_> = kept.filter(|path| is_kept(path) && !path.ends_with("runs.sqlite.control.lock")).collect();
+    let kept: Vec<_> = kept.filter(|path| is_kept(path) && path.extension() != Some("lock".as_ref())).collect();
     assert!(kept.is_empty(), "{kept:?}");
 }
 
