@@ -20,6 +20,8 @@ FUZZ_SECONDS ?= 600
 # Every commit draws seeds of its own, so many per level of faults; a failing one is printed, and fails again.
 FRESH_SEEDS ?= 2000
 FIRST_SEED ?= $(shell printf %d 0x$$(git rev-parse HEAD 2>/dev/null | cut -c 1-8))000
+# Tests of whole runs wait, for processes and for time, more than they compute.
+TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 # Runs of `make kills`, and mutants of each crate of `make mutants`; the seed that they are drawn from.
 KILLS ?= 300
 MUTANTS ?= 100
@@ -62,7 +64,7 @@ purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy
 	cargo test --locked --workspace $(FEATURES) --test tidy purity
 
 unit: programs ## all other tests; those of whole runs drive the program as users have it, in the release build
-	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) WEIR_PROGRAM=$(WEIR) \
+	RUST_TEST_THREADS=$(TEST_THREADS) WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) WEIR_PROGRAM=$(WEIR) \
 	cargo test --locked --workspace $(FEATURES) --exclude tidy
 
 instructions: ## an event costs on each hot path what crates/tools/instructions/limits.txt says
