@@ -136,7 +136,8 @@ impl Node {
         self.component.check();
     }
 
-    fn is_current(&self, envelope: &Envelope) -> bool {
+    /// Whether it takes a message of this run, from the life of the sender that it knows to its own.
+    pub fn is_current(&self, envelope: &Envelope) -> bool {
         envelope.to == self.id
             && envelope.run == self.run
             && envelope.to_incarnation == self.incarnation

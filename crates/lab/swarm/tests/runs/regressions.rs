@@ -12,7 +12,7 @@ use dataflow::level2::steering::Strategy;
 use dataflow::report::SfoCounters;
 
 use simulator::world::{Fault, Links};
-use swarm::{Counts, InputKind, Plan};
+use swarm::{Counts, EDITION_OF_SLICES, InputKind, Plan};
 
 /// Results of events that a dead supervisor had taken with it filled the pROS, and L2PUs waited for it to take more.
 #[test]
@@ -436,6 +436,12 @@ fn without_a_ledger_the_copy_that_was_built_last_counts() {
 fn what_comes_as_a_process_becomes_free_overtakes_nothing() {
     holds_in(8, 43_000_000_016_196, 1);
     holds_in(8, 43_000_000_016_196, 2);
+}
+
+/// Level 1 had died while a network was split. What it had said came later, and read-out systems took it, as they knew of no death.
+#[test]
+fn slices_that_a_dead_level_1_has_issued_are_made_by_who_knows_of_no_death() {
+    holds_in(EDITION_OF_SLICES, 101_338, 3);
 }
 
 fn holds(seed: u64, level: u32) {

@@ -140,12 +140,8 @@ impl World {
             Message::IssuedUpTo(last) => vec![Handed::LeftOut(*last)],
             _ => return,
         };
-        let (from, to) = (self.slot(envelope.from), self.slot(envelope.to));
-        let is_current = envelope.run == self.setup.run
-            && from.incarnation == envelope.from_incarnation
-            && to.incarnation == envelope.to_incarnation
-            && to.node.is_some();
-        if !is_current {
+        // What a dead level 1 has sent is heard until its death is known.
+        if !self.slot(envelope.to).node.as_ref().is_some_and(|node| node.is_current(envelope)) {
             return;
         }
         let its = |line: &&mut Line| line.source.ros == envelope.to && line.source.chunking.is_some();
