@@ -76,6 +76,8 @@ struct Line {
     next: u64,
     /// Where it began, if it sends chunks, and has.
     first_chunk: Option<u64>,
+    /// Whether it has returned, and begins where it began before.
+    sends_again: bool,
     /// When it was first told to send.
     first_start: Option<Time>,
     /// Whether its read-out system knows which slices there are.
@@ -111,6 +113,7 @@ impl Line {
             wake: None,
             next: if source.chunking.is_some() { 0 } else { first },
             first_chunk: None,
+            sends_again: false,
             first_start: None,
             has_slices: false,
             not_before: Time::ZERO,
@@ -267,8 +270,9 @@ impl World {
                 let line = &mut self.sources.lines[place];
                 line.lives = true;
                 if line.source.habits.begins_anew && line.doings.died > 0 {
-                    let chunk = line.first_chunk.take().unwrap_or(0);
-                    line.next = if line.source.chunking.is_some() { chunk } else { self.sources.beam.first };
+                    let first = line.source.chunking.map_or(Some(self.sources.beam.first), |_| line.first_chunk);
+                    line.sends_again = first.is_some();
+                    line.next = first.unwrap_or(line.next);
                 }
                 line.doings.returned += u64::from(line.doings.died > 0);
                 self.connect_source(place);

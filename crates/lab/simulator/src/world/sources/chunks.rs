@@ -15,8 +15,7 @@ impl Line {
     pub(super) fn begin_chunks(&mut self, now: Time) {
         let Some(chunking) = &self.source.chunking else { return };
         let present = chunking.at(now.as_ns());
-        let anew = self.first_chunk.is_none() && self.doings.died > 0;
-        if !anew {
+        if !core::mem::take(&mut self.sends_again) {
             self.next = self.next.max(present);
         }
         self.first_chunk.get_or_insert(self.next);
