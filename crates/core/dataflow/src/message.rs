@@ -83,8 +83,10 @@ pub enum Message {
         last: bool,
     },
     /// ROS → level 1: how far its sources have come in slices of time; changes only. At most `in_flight` slices beyond those
-    /// that it knows to be issued or left out, and each raises one of two bounds.
+    /// that it knows to be issued or left out. Answered by `PassedTaken`, and one at a time.
     Passed(Passed),
+    /// Level 1 → ROS: the `Passed` that was not answered is taken.
+    PassedTaken,
     /// Level 1 → ROS of the leading source: this is to start, or to stop. Where events are slices of time, to every ROS: all sources are
     /// to stop.
     Lead(bool),

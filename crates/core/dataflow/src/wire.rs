@@ -201,6 +201,7 @@ impl Writer<'_> {
             Message::L1Again { event, rois } => self.info(event).rois(rois).kind(kind::L1_AGAIN),
             Message::Settled { cleared, decided } => self.u64(*cleared).settlements(decided).kind(kind::SETTLED),
             Message::SettledTaken => kind::SETTLED_TAKEN,
+            Message::PassedTaken => kind::PASSED_TAKEN,
             Message::Forget { up_to, former } => self.u64(*up_to).flag(*former).kind(kind::FORGET),
             Message::TakenBefore { decided, last } => self.flag(*last).settlements(decided).kind(kind::TAKEN_BEFORE),
             Message::AcceptedBefore(decisions) => self.decisions(decisions).kind(kind::ACCEPTED_BEFORE),
@@ -544,6 +545,7 @@ impl Reader<'_> {
             kind::L1_AGAIN => Message::L1Again { event: self.info()?, rois: self.rois()? },
             kind::SETTLED => Message::Settled { cleared: self.u64()?, decided: self.list(10, Self::settlement)? },
             kind::SETTLED_TAKEN => Message::SettledTaken,
+            kind::PASSED_TAKEN => Message::PassedTaken,
             kind::FORGET => Message::Forget { up_to: self.u64()?, former: self.flag()? },
             kind::ACCEPTED_BEFORE => Message::AcceptedBefore(self.list(28, Self::decision)?),
             kind::TAKEN_BEFORE => {

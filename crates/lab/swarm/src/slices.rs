@@ -29,8 +29,6 @@ impl Plan {
         let (events, strays) = (self.events, level > 0 && r.chance(0.5));
         // Nearly always there is room for the chunks of some slices.
         let held = if r.chance(0.92) { self.fine.busy.1 * self.pages as f64 / 4.0 } else { f64::INFINITY };
-        // Slices are also left out while what was said of them is on its way: over slow connections that has no bound.
-        self.slow_channels = 0.0;
         let Some(sending) = &mut self.sending else { return };
         let more = 4 + sending.more as u32;
         let until = length * (events as u32 + more);

@@ -140,7 +140,7 @@ impl Credit {
             Message::L1Result { .. } => (Self::Window, 1),
             Message::L1Again { .. } => (Self::Again, 1),
             Message::Taken(_) | Message::Busy { .. } => (Self::Taken, 1),
-            Message::Passed(_) => (Self::Passed, 1),
+            Message::Passed(_) | Message::PassedTaken => (Self::Passed, 1),
             Message::Settled { decided, .. } => (Self::Settled, decided.len().max(1)),
             Message::SettledTaken => (Self::Settled, 1),
             Message::Assign { .. } | Message::L2Decision { .. } => (Self::Worker, 1),
@@ -216,9 +216,8 @@ impl Bounds {
                 window.saturating_add(1).saturating_mul(5)
             }
             (Credit::Taken, L2sv | Dfm, Level1) => alive.saturating_add(1).saturating_mul(5),
-            // Each raises one of two bounds, which are in the window, or says the first slice, or the end. Slices that are left out
-            // move the window on while that is on its way.
-            (Credit::Passed, Ros, Level1) => window.saturating_mul(2).saturating_add(8 + LEFT_OUT_MEANWHILE),
+            // It says more when level 1 has taken what it said.
+            (Credit::Passed, Ros, Level1) | (Credit::Passed, Level1, Ros) => 1,
             // A group has an event at least. A DFM that has returned may say more of former lives than lives now. It
             // names all events behind the oldest that is not finished, cleared ones too.
             (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive.saturating_add(told_together),
@@ -403,8 +402,6 @@ const CONTROL_PAGES_SPARE: usize = 16;
 
 /// Links of a read-out system where the input says how many.
 const LINKS_UNKNOWN: u32 = 64;
-/// More slices than are left out while a message is on its way.
-const LEFT_OUT_MEANWHILE: usize = 64;
 const TICKETS_MIN: u64 = 1024;
 const TICKETS_MAX: u64 = 1 << 20;
 

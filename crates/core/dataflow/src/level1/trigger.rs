@@ -584,6 +584,7 @@ impl Level1 {
             Message::Passed(passed) => {
                 if let TriggerInput::Time(sliced) = &mut self.input {
                     sliced.take(now, from, *passed);
+                    out.send(from, Message::PassedTaken);
                 }
             }
             Message::Settled { cleared, decided } => self.kept.on_settled(from, *cleared, decided, out),

@@ -60,7 +60,7 @@ impl Message {
                 &[(LEVEL1, L2SV)]
             }
             Self::LinkTriggers { .. } | Self::Passed(_) => &[(ROS, LEVEL1)],
-            Self::Lead(_) => &[(LEVEL1, ROS)],
+            Self::Lead(_) | Self::PassedTaken => &[(LEVEL1, ROS)],
             Self::IssuedUpTo(_) => &[(LEVEL1, ROS | TRG | L2SV | DFM), (TRG, ROS)],
             Self::NoMore => &[(LEVEL1, L2SV | DFM), (L2SV | SFI, DFM)],
             Self::Taken(_) | Self::Busy { .. } => &[(ROS | TRG | L2SV | DFM, LEVEL1), (ROS, TRG)],

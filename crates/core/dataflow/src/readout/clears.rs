@@ -98,38 +98,3 @@ impl Clears {
 
 /// A receiver that misses groups finds out within this time.
 const EMPTY_EVERY: Duration = Duration::from_millis(100);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_group_is_repeated_as_it_was() {
-        let mut clears = Clears::new(2, Duration::from_millis(10));
-        assert!(!clears.add(Time::ZERO, EventId(7)));
-        assert!(clears.add(Time::ZERO, EventId(8)));
-        let sent = clears.flush(Time::ZERO, EventId(9), false);
-        clears.flush(Time::ZERO, EventId(10), false);
-        assert_eq!(clears.repeat(MissedClears { first: 1, bits: 1 }).collect::<Vec<_>>(), [sent]);
-    }
-
-    #[test]
-    fn nothing_follows_the_last_group() {
-        let mut clears = Clears::new(2, Duration::from_millis(10));
-        clears.add(Time::ZERO, EventId(7));
-        let last = clears.flush(Time::ZERO, EventId(9), true);
-        assert_eq!((clears.flush(Time::ZERO, EventId(9), false), clears.sent()), (last, 1));
-    }
-
-    #[test]
-    fn what_is_asked_beyond_reason_is_bounded() {
-        let mut clears = Clears::new(2, Duration::from_millis(10));
-        let all_from = |first| MissedClears { first, bits: u64::MAX };
-        assert_eq!(clears.repeat(all_from(0)).count(), 0);
-        for _ in 0..2 * MISSING_MAX {
-            clears.flush(Time::ZERO, EventId(0), false);
-        }
-        assert_eq!(clears.history.len() as u64, MISSING_MAX);
-        assert_eq!([0, 1, u64::MAX].map(|first| clears.repeat(all_from(first)).count()), [63, 64, 0]);
-    }
-}

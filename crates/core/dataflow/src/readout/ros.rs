@@ -477,6 +477,7 @@ impl Ros {
         match message {
             Message::L1Accept { events, times } => self.on_l1_accepts(now, events, &times, out),
             Message::Lead(on) => self.on_lead(now, on, out),
+            Message::PassedTaken => self.on_passed_taken(),
             Message::IssuedUpTo(last) => self.on_issued_up_to(last, out),
             Message::L2Result { event, bulk } => self.on_l2_result(from, event, bulk, out),
             Message::RoiRequest { event, request, robs } => {

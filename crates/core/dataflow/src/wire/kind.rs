@@ -10,6 +10,7 @@ pub const BUSY: u16 = 6;
 pub const LINK_TRIGGERS: u16 = 7;
 pub const LEAD: u16 = 8;
 pub const PASSED: u16 = 9;
+pub const PASSED_TAKEN: u16 = 39;
 pub const ASSIGN: u16 = 10;
 pub const ROI_REQUEST: u16 = 11;
 pub const ROI_REPLY: u16 = 12;

@@ -2,6 +2,7 @@
 
 mod any_frame;
 mod assignment;
+mod clear_groups;
 mod clear_sequence;
 mod cleared_ids;
 mod event_builder;

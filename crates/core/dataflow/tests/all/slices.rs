@@ -111,6 +111,27 @@ fn level_1_is_told_how_far_all_and_the_first_have_come_once_per_slice() {
 }
 
 #[test]
+fn one_word_of_how_far_sources_have_come_is_on_its_way() {
+    let mut ros = Driver::running(timed());
+    let (told, taken) = (|any| vec![Passed { first: 7, all: 0, any, last: false }], says(LEVEL1, Message::PassedTaken));
+    assert_eq!(told_of(ros.pass([chunk(0, 710, 720)])), told(7));
+    assert_eq!(told_of(ros.pass([chunk(0, 810, 820), chunk(0, 910, 920)])), []);
+    assert_eq!(told_of(ros.pass([chunk(0, 1010, 1020)])), []);
+    assert_eq!(told_of(ros.pass([taken.clone()])), told(10), "and that in one");
+    assert_eq!(told_of(ros.pass([taken])), []);
+    assert_eq!(told_of(ros.pass([chunk(0, 1110, 1120)])), told(11));
+}
+
+#[test]
+fn level_1_answers_each_word_of_how_far_sources_have_come() {
+    let mut level1 = Metronome::running(100);
+    let passed = Message::Passed(Passed { first: 7, all: 9, any: 9, last: false });
+    let answers = level1.input(says(ROS[1], passed));
+    let taken = |to| Action::Send { to, message: Message::PassedTaken };
+    assert_eq!(ROS.map(|ros| answers.iter().filter(|answer| **answer == taken(ros)).count()), [0, 1]);
+}
+
+#[test]
 fn a_time_far_from_all_others_is_none() {
     let mut ros = Driver::running(timed());
     ros.pass([chunk(0, 10, 20), passed(0, 100), accept(&[0])]);
@@ -154,8 +175,8 @@ fn a_link_that_is_full_before_the_first_slice_is_whole_lets_grace_end_it() {
 #[test]
 fn a_link_that_is_full_of_slices_that_nobody_clears_lets_grace_end_the_next_one() {
     let mut ros = Driver::running(timed());
-    ros.pass((0..4).map(|at| chunk(0, 710 + at, 720 + at)).chain([chunk(0, 730, 840)]));
-    ros.pass([accept(&[7]), chunk(0, 810, 820), chunk(0, 820, 830)]);
+    ros.told((0..4).map(|at| chunk(0, 710 + at, 720 + at)).chain([chunk(0, 730, 840)]));
+    ros.told([accept(&[7]), chunk(0, 810, 820), chunk(0, 820, 830)]);
     let told = ros.told([clear(1, 8, &[])]);
     assert_eq!(told, [Passed { first: 7, all: 0, any: 9, last: false }], "slice 7 is garbage");
 }
@@ -297,10 +318,10 @@ impl Driver {
     }
 
     fn told(&mut self, inputs: impl IntoIterator<Item = Input>) -> Vec<Passed> {
-        let said = |action| {
-            if let Action::Send { message: Message::Passed(passed), .. } = action { Some(passed) } else { None }
-        };
-        self.pass(inputs).into_iter().filter_map(said).collect()
+        let told = told_of(self.pass(inputs));
+        let more = told_of(self.pass(told.iter().map(|_| says(LEVEL1, Message::PassedTaken))));
+        assert_eq!(more, [], "all was told at once");
+        told
     }
 
     /// The ROBs without data of an event.
@@ -415,6 +436,13 @@ impl Metronome {
     fn counters(&self) -> Level1Counters {
         Level1Counters::from_values(&self.level1.report(self.now).counters)
     }
+}
+
+fn told_of(actions: Vec<Action>) -> Vec<Passed> {
+    let said = |action| {
+        if let Action::Send { message: Message::Passed(passed), .. } = action { Some(passed) } else { None }
+    };
+    actions.into_iter().filter_map(said).collect()
 }
 
 fn timed() -> TimedParameters {

@@ -480,6 +480,7 @@ fn simple_messages() -> Vec<Message> {
         Message::IssuedUpTo(event),
         Message::NoMore,
         Message::Passed(Passed { first: 1 << 40, all: 3, any: u64::MAX, last: true }),
+        Message::PassedTaken,
         Message::Lead(true),
         Message::Taken(u64::MAX),
         Message::L2ResultTaken(event),

@@ -46,6 +46,8 @@ pub(super) struct Links {
     /// Whether a timed link may have come further than level 1 was told.
     pub(super) has_moved: bool,
     pub(super) told_passed: Passed,
+    /// Whether it has not taken that yet.
+    pub(super) is_telling: bool,
 }
 
 pub(super) struct Link {
@@ -99,6 +101,7 @@ impl Links {
             awaits: false,
             has_moved: false,
             told_passed: Passed::default(),
+            is_telling: false,
         })
     }
 
@@ -115,7 +118,7 @@ impl Links {
 
     /// Level 1 may have heard nothing.
     pub(super) fn tell_again(&mut self) {
-        self.told_passed = Passed::default();
+        (self.told_passed, self.is_telling) = (Passed::default(), false);
         self.has_moved = true;
     }
 

@@ -159,10 +159,16 @@ impl Ros {
         self.turn_links_on(out);
         let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
         let Some(passed) = links.passed(&self.robs, self.parameters.in_flight) else { return };
-        if links.told_passed != passed {
-            links.told_passed = passed;
+        if links.told_passed != passed && !links.is_telling {
+            (links.told_passed, links.is_telling) = (passed, true);
             out.send(level1, Message::Passed(passed));
         }
+    }
+
+    /// Level 1 knows how far sources had come; they may have come further.
+    pub(super) fn on_passed_taken(&mut self) {
+        let Some(links) = &mut self.links else { return };
+        (links.is_telling, links.has_moved) = (false, true);
     }
 
     /// Tells of clocks that have stepped, and of sources that have slipped.
