@@ -658,8 +658,8 @@ impl Level1 {
                     self.kept.tell_again(node, out);
                     let unfinished = self.kept.unfinished_from(EventId(0));
                     self.again = unfinished.map(|info| Again { node, from: info.event, told: 0 });
-                } else if self.counters.issued > 0 && self.parameters.readout.contains(&node) {
-                    // The next trigger may be long in coming.
+                } else if self.next != self.parameters.first && self.parameters.readout.contains(&node) {
+                    // The next trigger may be long in coming, and all slices may have been left out.
                     self.tell_last(node, out);
                 }
             }

@@ -256,6 +256,19 @@ fn a_read_out_system_that_returns_at_the_end_is_told_to_stop_its_sources() {
     assert!(told.contains(&Action::Send { to: ROS[0], message: Message::Lead(false) }), "{told:?}");
 }
 
+/// Its sources may be full of older ones, and level 1 waited for what they would never say.
+#[test]
+fn a_read_out_system_that_returns_is_told_of_slices_that_were_left_out() {
+    let mut level1 = Metronome::running(100);
+    level1.input(says(ROS[0], Message::Busy { cause: BusyCause::Pages, on: true }));
+    level1.tell(0, 0, 9, 9);
+    level1.tell(1, 0, 9, 9);
+    level1.input(Input::Peer { node: ROS[1], state: PeerState::Down });
+    let told = level1.input(Input::Peer { node: ROS[1], state: PeerState::Up(Incarnation(1)) });
+    assert_eq!((level1.counters().issued, level1.counters().vetoed), (0, 9));
+    assert!(told.contains(&Action::Send { to: ROS[1], message: Message::IssuedUpTo(EventId(8)) }), "{told:?}");
+}
+
 /// Else it would ask to be called at once, again and again.
 #[test]
 fn a_level_1_that_drains_asks_for_no_look_at_slices_that_are_left() {

@@ -450,6 +450,12 @@ fn a_source_that_dies_before_it_is_to_send_begins_with_the_present() {
     holds_in(EDITION_OF_SLICES, 332_696_970_773, 5);
 }
 
+/// A read-out system returned when all slices so far had been left out, and was not told of them. It was full of older chunks for ever.
+#[test]
+fn a_read_out_system_that_returns_hears_of_slices_left_out() {
+    holds_in(EDITION_OF_SLICES, 710_004_960, 4);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
