@@ -122,6 +122,21 @@ fn one_word_of_how_far_sources_have_come_is_on_its_way() {
     assert_eq!(told_of(ros.pass([chunk(0, 1110, 1120)])), told(11));
 }
 
+/// Else level 1 would issue a window more than there are pages for, in the moment in which it hears of the first alone.
+#[test]
+fn that_a_link_is_full_is_said_before_that_slices_are_taken() {
+    let mut ros = Driver::running(timed());
+    ros.pass([passed(0, 900), passed(1, 900)]);
+    let told = ros.pass([accept(&[0, 1, 2, 3, 4])]);
+    let place = |is: fn(&Message) -> bool| {
+        told.iter()
+            .position(|action| matches!(action, Action::Send { message, .. } if is(message)))
+            .expect("it is told")
+    };
+    let full = place(|message| matches!(message, Message::Busy { on: true, .. }));
+    assert!(full < place(|message| matches!(message, Message::Taken(_))), "{told:?}");
+}
+
 #[test]
 fn level_1_answers_each_word_of_how_far_sources_have_come() {
     let mut level1 = Metronome::running(100);

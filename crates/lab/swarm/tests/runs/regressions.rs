@@ -456,6 +456,12 @@ fn a_read_out_system_that_returns_hears_of_slices_left_out() {
     holds_in(EDITION_OF_SLICES, 710_004_960, 4);
 }
 
+/// A link was full, and level 1 heard first that slices were taken: it issued as many again.
+#[test]
+fn level_1_hears_that_a_link_is_full_before_it_has_room_for_more() {
+    holds_in(EDITION_OF_SLICES, 710_003_037, 0);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }

@@ -244,7 +244,6 @@ impl Ros {
         let destinations =
             events.iter().filter_map(|event| Some((self.pushing.destinations.direct(event)?, event.event)));
         self.pushing.offers.extend(destinations);
-        self.taken.take(now, events.len(), out);
         let links = self.links.as_deref_mut().expect("links that push");
         if links.newest_issued.is_none() {
             links.begin(now);
@@ -264,6 +263,8 @@ impl Ros {
         self.tell_triggers(out);
         self.await_data(now, events, times);
         self.make_events(now, out);
+        // That it is full comes first, or level 1 would issue a window more than there is room for.
+        self.taken.take(now, events.len(), out);
         self.tell_awaited(false, out);
         self.shake_hands(out);
     }
