@@ -35,12 +35,11 @@ fn dead_time(plan: &Plan, outcomes: &Outcomes, slicing: &Slicing, failures: &mut
         return;
     };
     let heard = outcomes.sources.iter().flat_map(|doings| &doings.chunks);
-    let told = heard.clone().filter_map(|handed| if let Handed::LeftOut(last) = handed { Some(last.0) } else { None });
     let begin = |handed: &Handed| match handed {
         Handed::Chunk { time, .. } if !time.is_none() => Some(time.begin / ns(slicing.length)),
         _ => None,
     };
-    let elapsed = told.max().unwrap_or(0).max(last.0) - first.0 + 1;
+    let elapsed = outcomes.issued_up_to.max(*last).0 - first.0 + 1;
     let before = first.0 - heard.filter_map(begin).min().unwrap_or(first.0).min(first.0);
     let left_out = elapsed.saturating_sub(outcomes.issued.len() as u64);
     let pauses = plan.faults.iter().any(|(_, fault)| matches!(fault, Fault::Pause(_)));

@@ -20,6 +20,8 @@ pub(super) struct Monitor {
     issued: BTreeMap<EventId, Time>,
     /// What level 1 has told anybody, by its place in the run.
     pub(super) ordinals: BTreeMap<u64, EventId>,
+    /// No event up to this one will be issued, as it has told anybody.
+    pub(super) issued_up_to: EventId,
     pub(super) level2: Vec<Decided>,
     /// Who has told whom that it is busy.
     pub(super) busy: BTreeSet<(NodeId, BusyCause, NodeId)>,
@@ -162,6 +164,7 @@ impl Monitor {
         let (sender, receiver) = ((from, from_incarnation), (to, to_incarnation));
         match message {
             Message::L1Accept { events, .. } => events.iter().for_each(|event| self.orders(event)),
+            Message::IssuedUpTo(last) => self.issued_up_to = self.issued_up_to.max(*last),
             Message::L1Result { event, .. } => {
                 self.orders(event);
                 self.issued.insert(event.event, now);

@@ -88,6 +88,8 @@ pub struct Outcomes {
     pub sources: Vec<Doings>,
     /// The event of each trigger that level 1 has told anybody, by its place in the run; kept with checks only.
     pub issued: BTreeMap<u64, EventId>,
+    /// The newest event that level 1 has said to be issued, or left out; kept with checks only.
+    pub issued_up_to: EventId,
     /// What became of frames, where there are some.
     pub frames: Option<Counters>,
     /// Traffic of all applications.
@@ -161,6 +163,7 @@ impl World {
             struck: self.tally.struck,
             sources: self.sources.doings(),
             issued: self.monitor.ordinals,
+            issued_up_to: self.monitor.issued_up_to,
             frames: match &self.setup.wire {
                 Wire::Ethernet(ethernet) => Some(ethernet.network.counters()),
                 Wire::Links { .. } => None,

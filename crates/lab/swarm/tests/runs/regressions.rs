@@ -462,6 +462,12 @@ fn level_1_hears_that_a_link_is_full_before_it_has_room_for_more() {
     holds_in(EDITION_OF_SLICES, 710_003_037, 0);
 }
 
+/// The last word of what was left out came to a read-out system after the run.
+#[test]
+fn what_is_left_out_at_last_is_known_where_it_was_said() {
+    holds_in(EDITION_OF_SLICES, 700_008_538, 0);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
