@@ -82,8 +82,8 @@ pub enum Message {
         /// Whether none follows.
         last: bool,
     },
-    /// ROS → level 1: how far its sources have come in slices of time; changes only. At most `in_flight` slices beyond those
-    /// that it knows to be issued or left out. Answered by `PassedTaken`, and one at a time.
+    /// ROS → level 1: how far its sources have come in slices of time; changes only. At most 2¹⁶ slices beyond those that it
+    /// knows to be issued or left out. Answered by `PassedTaken`, and one at a time.
     Passed(Passed),
     /// Level 1 → ROS: the `Passed` that was not answered is taken.
     PassedTaken,

@@ -560,6 +560,7 @@ impl Ros {
             Command::Drain => {
                 self.ending.drain();
                 self.stop_links(now, out);
+                self.tell_full(out);
                 self.clearing.valid.settle();
                 if self.clearing.sequence.is_complete() {
                     self.collect_garbage(out);

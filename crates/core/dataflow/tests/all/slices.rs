@@ -27,6 +27,8 @@ const ROS: [NodeId; 2] = [NodeId(2), NodeId(5)];
 const DFM: NodeId = NodeId(3);
 const SFI: NodeId = NodeId(4);
 const GRACE: Duration = Duration::from_millis(5);
+/// Slices that level 1 is told of at once.
+const FAR: u64 = 1 << 16;
 /// Of a slice.
 const LENGTH: u64 = 100;
 
@@ -103,11 +105,11 @@ fn level_1_is_told_how_far_all_and_the_first_have_come_once_per_slice() {
     assert_eq!(ros.told([chunk(0, 931, 941), chunk(1, 690, 699)]), told(6, 6, 9, false));
     assert_eq!(ros.told([chunk(1, 695, 699)]), []);
     assert_eq!(ros.told([passed(1, 1000)]), told(6, 9, 10, false));
-    assert_eq!(ros.told([chunk(0, 5000, 5001)]), told(6, 10, 10, false), "not beyond the window");
-    assert_eq!(ros.told([accept(&[6])]), told(6, 10, 11, false));
+    assert_eq!(ros.told([chunk(0, 10_000_000, 10_000_001)]), told(6, 10, 6 + FAR, false), "not further");
+    assert_eq!(ros.told([accept(&[6])]), told(6, 10, 7 + FAR, false));
     let ends = [0, 1].map(|rob| link(rob, LinkNews::Ended { sent: 3 }));
-    assert_eq!(ros.told(ends), told(6, 11, 11, false));
-    assert_eq!(ros.told([accept(&[60])]), told(6, 51, 51, true));
+    assert_eq!(ros.told(ends), told(6, 7 + FAR, 7 + FAR, false));
+    assert_eq!(ros.told([accept(&[99_999])]), told(6, 100_001, 100_001, true));
 }
 
 #[test]
@@ -119,7 +121,22 @@ fn one_word_of_how_far_sources_have_come_is_on_its_way() {
     assert_eq!(told_of(ros.pass([chunk(0, 1010, 1020)])), []);
     assert_eq!(told_of(ros.pass([taken.clone()])), told(10), "and that in one");
     assert_eq!(told_of(ros.pass([taken])), []);
-    assert_eq!(told_of(ros.pass([chunk(0, 1110, 1120)])), told(11));
+    assert_eq!(told_of(ros.pass([passed(0, 1100)])), told(11));
+}
+
+/// Slices that are left out make room as often as sources send, however long level 1 is in hearing of it.
+#[test]
+fn that_a_link_has_room_again_is_said_once_until_level_1_answers() {
+    let mut ros = Driver::running(timed());
+    let mut busy = Vec::new();
+    for round in 1..9 {
+        let full = (0..5).map(|at| chunk(0, round * 1000 + at * 100, round * 1000 + at * 100 + 10));
+        busy.extend(ros.pass(full).iter().filter_map(busy_of));
+        let left_out = says(LEVEL1, Message::IssuedUpTo(EventId(round * 10 + 5)));
+        let answer = (round == 4).then(|| says(LEVEL1, Message::PassedTaken));
+        busy.extend(ros.pass([left_out].into_iter().chain(answer)).iter().filter_map(busy_of));
+    }
+    assert_eq!(busy, [true, false, true]);
 }
 
 /// Else level 1 would issue a window more than there are pages for, in the moment in which it hears of the first alone.
@@ -160,7 +177,7 @@ fn a_full_link_tells_level_1_to_leave_out_slices() {
     let busy = |on| Action::Send { to: LEVEL1, message: Message::Busy { cause: BusyCause::Pages, on } };
     let off = ros.pass((0..5).map(|at| chunk(0, at * 100, at * 100 + 10)));
     assert!(off.contains(&busy(true)) && off.contains(&Action::Link { rob: 0, order: LinkOrder::Off }), "{off:?}");
-    let on = ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(2)))]);
+    let on = ros.pass([says(LEVEL1, Message::PassedTaken), says(LEVEL1, Message::IssuedUpTo(EventId(2)))]);
     assert!(on.contains(&busy(false)) && on.contains(&Action::Link { rob: 0, order: LinkOrder::On }), "{on:?}");
 }
 
@@ -464,6 +481,10 @@ impl Metronome {
     fn counters(&self) -> Level1Counters {
         Level1Counters::from_values(&self.level1.report(self.now).counters)
     }
+}
+
+fn busy_of(action: &Action) -> Option<bool> {
+    if let Action::Send { message: Message::Busy { on, .. }, .. } = action { Some(*on) } else { None }
 }
 
 fn told_of(actions: Vec<Action>) -> Vec<Passed> {

@@ -468,6 +468,19 @@ fn what_is_left_out_at_last_is_known_where_it_was_said() {
     holds_in(EDITION_OF_SLICES, 700_008_538, 0);
 }
 
+/// Links became full and had room again as often as slices were left out, and nothing bounded what was said of that on its way.
+#[test]
+fn what_is_said_of_room_is_bounded_over_slow_connections() {
+    holds_in(EDITION_OF_SLICES, 700_001_587, 0);
+    holds_in(EDITION_OF_SLICES, 700_013_911, 2);
+}
+
+/// Level 1 was told of a window of slices at a time. Over a slow connection it left them out more slowly than time went on.
+#[test]
+fn slices_are_left_out_as_fast_as_time_goes_on_over_slow_connections() {
+    holds_in(EDITION_OF_SLICES, 700_009_518, 1);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }

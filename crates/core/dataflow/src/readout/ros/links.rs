@@ -46,8 +46,17 @@ pub(super) struct Links {
     /// Whether a timed link may have come further than level 1 was told.
     pub(super) has_moved: bool,
     pub(super) told_passed: Passed,
-    /// Whether it has not taken that yet.
-    pub(super) is_telling: bool,
+    pub(super) word: Word,
+}
+
+/// What level 1 is told of how far sources have come, one word after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// It has taken the last one.
+    Taken,
+    /// It is to get one, whether anything is new or not.
+    Due,
+    OnItsWay,
 }
 
 pub(super) struct Link {
@@ -101,7 +110,7 @@ impl Links {
             awaits: false,
             has_moved: false,
             told_passed: Passed::default(),
-            is_telling: false,
+            word: Word::Taken,
         })
     }
 
@@ -118,7 +127,7 @@ impl Links {
 
     /// Level 1 may have heard nothing.
     pub(super) fn tell_again(&mut self) {
-        (self.told_passed, self.is_telling) = (Passed::default(), false);
+        (self.told_passed, self.word) = (Passed::default(), Word::Taken);
         self.has_moved = true;
     }
 

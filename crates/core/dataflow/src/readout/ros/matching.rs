@@ -1,7 +1,7 @@
 //! Data of links belong to events by their time, or their count.
 
 use super::Ros;
-use super::links::{Links, PLACED_WITHIN};
+use super::links::{Links, PLACED_WITHIN, Word};
 use super::parameters::{TimedHead, TimedParameters};
 use super::timed::{Timed, Waiting};
 use crate::component::{LinkOrder, Note, Outbox};
@@ -158,9 +158,9 @@ impl Ros {
         self.make_events(now, out);
         self.turn_links_on(out);
         let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
-        let Some(passed) = links.passed(&self.robs, self.parameters.in_flight) else { return };
-        if links.told_passed != passed && !links.is_telling {
-            (links.told_passed, links.is_telling) = (passed, true);
+        let Some(passed) = links.passed(&self.robs) else { return };
+        if links.word == Word::Due || (links.word == Word::Taken && links.told_passed != passed) {
+            (links.told_passed, links.word) = (passed, Word::OnItsWay);
             out.send(level1, Message::Passed(passed));
         }
     }
@@ -168,7 +168,7 @@ impl Ros {
     /// Level 1 knows how far sources had come; they may have come further.
     pub(super) fn on_passed_taken(&mut self) {
         let Some(links) = &mut self.links else { return };
-        (links.is_telling, links.has_moved) = (false, true);
+        (links.word, links.has_moved) = (Word::Taken, true);
     }
 
     /// Tells of clocks that have stepped, and of sources that have slipped.
@@ -187,18 +187,25 @@ impl Ros {
         }
     }
 
-    /// Where slices are issued as time goes on, level 1 leaves some out until there is room again.
+    /// Where slices are issued as time goes on, level 1 leaves some out until there is room again. It is told of room with a word that
+    /// it answers. Else there were no bound to what is on its way over a slow connection.
     pub(super) fn tell_full(&mut self, out: &mut Outbox) {
-        let full = self.links.as_ref().is_some_and(|links| links.slice.is_some() && links.is_any_off());
-        if full != core::mem::replace(&mut self.busy, full) {
-            self.tell_busy(out);
+        let Some(links) = &mut self.links else { return };
+        let full = links.slice.is_some() && links.is_any_off();
+        if full == self.busy || (!full && links.word != Word::Taken && !self.ending.is_draining()) {
+            return;
         }
+        if !full && links.word == Word::Taken {
+            (links.word, links.has_moved) = (Word::Due, true);
+        }
+        self.busy = full;
+        self.tell_busy(out);
     }
 }
 
 impl Links {
-    /// How far the sources have come: at most so many slices beyond those that were issued.
-    fn passed(&self, robs: &[Rob], window: u64) -> Option<Passed> {
+    /// How far the sources have come: not so many slices beyond those that were issued that level 1 would be long at them.
+    fn passed(&self, robs: &[Rob]) -> Option<Passed> {
         let all_slices = self.slice?;
         let next = self.newest_issued.map(|newest| newest.0.saturating_add(1));
         let (mut first, mut all, mut any) = (None, None, self.told_passed.any);
@@ -220,7 +227,7 @@ impl Links {
             any = passed.max(reached.unwrap_or(0)).max(any);
         }
         let begin = next.or(first).unwrap_or(any);
-        let most = begin.saturating_add(window);
+        let most = begin.saturating_add(PASSED_AHEAD_MAX);
         let last = all.is_none() && any <= most;
         let first = if next.is_some() { self.told_passed.first } else { begin };
         Some(Passed { first, all: all.unwrap_or(any).min(most), any: any.min(most), last })
@@ -233,3 +240,6 @@ impl Links {
         self.newest_issued.is_none_or(|newest| slices.of(time).abs_diff(newest.0) <= PLACED_WITHIN)
     }
 }
+
+/// Slices that level 1 is told of at once. It may leave them out one by one.
+const PASSED_AHEAD_MAX: u64 = 1 << 16;
