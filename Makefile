@@ -94,7 +94,7 @@ python: ## prepare a Python with the packages of tests/requirements.txt, where p
 	@scripts/python
 
 soak: ## long campaigns: SEEDS=n seeded runs for each level of faults, then FUZZ_SECONDS=s for each fuzz target
-	WEIR_SLICES=fresh WEIR_SEEDS=$(SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --release -p swarm --test seeds
+	WEIR_SEEDS=$(SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --release -p swarm --test seeds
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 kills: build ## KILLS=n runs whose applications are killed at random, from SEED=s on; what failed is kept

@@ -1,7 +1,5 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use std::ops::Range;
-
 use simulator::world::{Planted, Trace};
 use swarm::{
     EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
@@ -49,11 +47,7 @@ fn campaign(level: u32) {
 
 fn campaign_of(level: u32, draw: impl Fn(u64, u32) -> Plan) {
     let first = first_seed();
-    campaign_from(first..first + seeds(), level, draw);
-}
-
-fn campaign_from(range: Range<u64>, level: u32, draw: impl Fn(u64, u32) -> Plan) {
-    for seed in range {
+    for seed in first..first + seeds() {
         let plan = draw(seed, level);
         if let Some(failure) = plan.verdict() {
             let (least, how) = plan.least().expect("a run repeats");
@@ -103,16 +97,9 @@ fn one_run_follows_another_in_the_same_processes() {
     campaigns_in(EDITION_OF_RUNS);
 }
 
-/// The same seeds each time, since about one in ten thousand still fails. `WEIR_SLICES=fresh`, as `make soak` sets it, takes those of
-/// the other campaigns.
 #[test]
 fn events_are_slices_of_time() {
-    let is_fresh = std::env::var_os("WEIR_SLICES").is_some_and(|which| which == "fresh");
-    let first = if is_fresh { first_seed() } else { 2000 };
-    let range = first..first + seeds();
-    levels().for_each(|level| {
-        campaign_from(range.clone(), level, |seed, level| Plan::draw_in(EDITION_OF_SLICES, seed, level));
-    });
+    campaigns_in(EDITION_OF_SLICES);
 }
 
 #[test]
