@@ -40,30 +40,3 @@ impl ForcedShare {
 }
 
 const WINDOW: usize = 1000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_forced_before_the_last_thousand_decisions_is_forgotten() {
-        let mut share = ForcedShare::new(0.01);
-        (0..2 * WINDOW).for_each(|decision| share.note(decision < 10));
-        assert!(share.allows_one());
-        (0..10).for_each(|_| share.note(true));
-        assert!(!share.allows_one());
-    }
-
-    #[test]
-    fn the_share_is_that_of_the_last_thousand() {
-        let mut share = ForcedShare::new(0.01);
-        for decisions in 1..=3 * WINDOW {
-            let forced = share.allows_one();
-            share.note(forced);
-            assert!(share.forced * 100 <= decisions.min(WINDOW), "{} of {decisions}", share.forced);
-        }
-        assert_eq!(share.forced, 10);
-        assert!(!ForcedShare::new(0.0).allows_one());
-        assert!(ForcedShare::new(1.0).allows_one());
-    }
-}

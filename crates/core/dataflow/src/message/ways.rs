@@ -131,18 +131,3 @@ const TRG: u16 = bit(Role::Trg);
 const EBIF: u16 = bit(Role::Ebif);
 /// Every application.
 const ANY: u16 = LEVEL1 | L2SV | L2PU | DFM | SFI | EFD | SFO | READOUT | TRG | EBIF;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_who_is_named_may_say_it() {
-        let finished = Message::Finished(alloc::vec::Vec::new());
-        assert!(finished.may_go(Role::Efd, Role::Sfi) && finished.may_go(Role::Sfi, Role::Dfm));
-        assert!(!finished.may_go(Role::Sfi, Role::Sfi) && !finished.may_go(Role::Ros, Role::Dfm));
-        assert!(Message::NoMore.may_go(Role::Sfi, Role::Dfm) && !Message::NoMore.may_go(Role::Sfi, Role::L2sv));
-        assert!(!Message::Drained.may_go(Role::Sfi, Role::Dfm));
-        assert_eq!(finished.name(), "Finished");
-    }
-}

@@ -152,3 +152,13 @@ fn counts_that_do_not_add_up_are_refused_and_go_no_further() {
         assert_eq!((report.counters, report.unexpected), (vec![1], vec![refused]));
     }
 }
+
+#[test]
+fn only_who_is_named_may_say_it() {
+    let finished = Message::Finished(Vec::new());
+    assert!(finished.may_go(Role::Efd, Role::Sfi) && finished.may_go(Role::Sfi, Role::Dfm));
+    assert!(!finished.may_go(Role::Sfi, Role::Sfi) && !finished.may_go(Role::Ros, Role::Dfm));
+    assert!(Message::NoMore.may_go(Role::Sfi, Role::Dfm) && !Message::NoMore.may_go(Role::Sfi, Role::L2sv));
+    assert!(!Message::Drained.may_go(Role::Sfi, Role::Dfm));
+    assert_eq!(finished.name(), "Finished");
+}

@@ -8,6 +8,7 @@ mod cleared_ids;
 mod event_builder;
 mod event_builder_serving;
 mod filter_daemon;
+mod forced;
 mod fragment_check;
 mod gate;
 mod level1;
