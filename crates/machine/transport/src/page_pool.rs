@@ -505,12 +505,12 @@ impl Shared {
         self.free.lock().expect("nothing panics while it holds the free list")
     }
 
-    /// After pages were taken from `free`, with what was returned before.
+    /// After pages were taken from `free`, with what was returned before. What comes back meanwhile still counts.
     fn note_taken(&self, free: &[u32]) {
         if free.is_empty() != self.is_empty.load(Ordering::Relaxed) {
             self.set_empty(free.is_empty());
         }
-        let in_use = self.in_use(free) as u32;
+        let in_use = (self.pages.len() - free.len()) as u32;
         if in_use > self.in_use_max.load(Ordering::Relaxed) {
             self.in_use_max.store(in_use, Ordering::Relaxed);
         }
@@ -545,17 +545,24 @@ impl Returned {
     }
 
     /// Moves all to the end of `free`, the last one last.
+    #[inline]
     fn drain_to(&self, free: &mut Vec<u32>, pages: &[PageHeader]) {
-        if self.head.load(Ordering::Relaxed) == 0 {
-            return;
+        if self.head.load(Ordering::Relaxed) != 0 {
+            self.drain_some_to(free, pages);
         }
-        let mut next = self.head.swap(0, Ordering::SeqCst) as u32;
+    }
+
+    // Apart, since most pages are taken while none has come back.
+    #[inline(never)]
+    fn drain_some_to(&self, free: &mut Vec<u32>, pages: &[PageHeader]) {
+        let head = self.head.swap(0, Ordering::SeqCst);
+        let (count, mut next) = ((head >> 32) as usize, head as u32);
         let before = free.len();
-        while let Some(index) = next.checked_sub(1) {
-            free.push(index);
-            next = pages[index as usize].note.load(Ordering::Relaxed);
+        free.resize(before + count, 0);
+        for place in free[before..].iter_mut().rev() {
+            *place = next - 1;
+            next = pages[*place as usize].note.load(Ordering::Relaxed);
         }
-        free[before..].reverse();
     }
 }
 
