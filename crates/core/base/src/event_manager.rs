@@ -49,7 +49,8 @@ pub struct EventManager<F> {
     displaced: Index,
     /// To put resident events in order.
     scratch: Box<[SlotNumber]>,
-    newest: Option<EventId>,
+    /// No event is newer that was ever inserted.
+    newest: EventId,
     /// No resident event is older.
     oldest_bound: EventId,
 }
@@ -107,7 +108,7 @@ impl<F> EventManager<F> {
             free: (0..capacity as u32).rev().collect(),
             displaced: Index::new(capacity),
             scratch: vec![SlotNumber::MAX; capacity].into_boxed_slice(),
-            newest: None,
+            newest: EventId(0),
             oldest_bound: EventId(u64::MAX),
         }
     }
@@ -131,7 +132,7 @@ impl<F> EventManager<F> {
         slot.id = id;
         slot.fragment = place;
         self.fragments[place as usize] = Some(fragment);
-        self.newest = self.newest.max(Some(id));
+        self.newest = self.newest.max(id);
         self.oldest_bound = self.oldest_bound.min(id);
         Ok(())
     }
@@ -167,11 +168,11 @@ impl<F> EventManager<F> {
     /// slots costs less, it makes that, and sorts the events that it finds.
     pub fn remove_older_than(&mut self, oldest_valid: EventId, mut each: impl FnMut(EventId, F)) -> usize {
         let len_before = self.len();
-        let Some(newest) = self.newest.filter(|_| oldest_valid > self.oldest_bound && len_before > 0) else {
+        if oldest_valid <= self.oldest_bound || len_before == 0 {
             return 0;
-        };
+        }
         let first = self.oldest_bound.0;
-        let end = oldest_valid.0.min(newest.0.saturating_add(1));
+        let end = oldest_valid.0.min(self.newest.0.saturating_add(1));
         if end.saturating_sub(first) <= self.slots.len() as u64 {
             for id in (first..end).map(EventId) {
                 if let Some(fragment) = self.remove(id) {
@@ -216,11 +217,6 @@ impl<F> EventManager<F> {
         self.displaced.len()
     }
 
-    /// The newest event that was ever inserted, resident or not.
-    pub fn newest(&self) -> Option<EventId> {
-        self.newest
-    }
-
     /// Bytes of memory in use, whatever the number of resident events; without what fragments themselves own.
     pub fn memory_bytes(&self) -> usize {
         let lists = self.capacity() * size_of::<u32>() + size_of_val(&*self.scratch);
@@ -252,7 +248,7 @@ impl<F> EventManager<F> {
                 assert!(self.fragments[place].is_some(), "event {id} has no fragment");
                 assert!(!core::mem::replace(&mut used[place], true), "the fragment of event {id} is another's, too");
                 assert!(indexed[number] || self.home(id) == number, "event {id} cannot be found");
-                assert!(id >= self.oldest_bound && Some(id) <= self.newest, "event {id} is out of bounds");
+                assert!(id >= self.oldest_bound && id <= self.newest, "event {id} is out of bounds");
             }
         }
         assert_eq!(self.iter().count(), self.len(), "resident events");

@@ -47,7 +47,6 @@ fn numbers(capacity: usize) -> impl Strategy<Value = Vec<u64>> {
 fn run(capacity: usize, numbers: &[u64], operations: Vec<Operation>) {
     let mut manager = EventManager::new(capacity);
     let mut model = BTreeMap::new();
-    let mut newest = None;
     let memory_bytes = manager.memory_bytes();
     for (value, operation) in operations.into_iter().enumerate() {
         let id = |index: usize| EventId(numbers[index % numbers.len()]);
@@ -59,7 +58,6 @@ fn run(capacity: usize, numbers: &[u64], operations: Vec<Operation>) {
                     Err(InsertError::Full(value))
                 } else {
                     model.insert(id(index), value);
-                    newest = newest.max(Some(id(index)));
                     Ok(())
                 };
                 assert_eq!(manager.insert(id(index), value), expected);
@@ -84,7 +82,6 @@ fn run(capacity: usize, numbers: &[u64], operations: Vec<Operation>) {
         }
         manager.check();
         assert_eq!((manager.len(), manager.free()), (model.len(), capacity - model.len()));
-        assert_eq!(manager.newest(), newest);
     }
     for &number in numbers {
         assert_eq!(manager.find(EventId(number)), model.get(&EventId(number)));
@@ -164,7 +161,6 @@ fn the_first_fragment_of_an_event_stays_and_the_second_comes_back() {
     assert_eq!(manager.insert(EventId(3), 'b'), Err(InsertError::Duplicate('b')));
     assert_eq!(manager.insert(EventId(4), 'c'), Err(InsertError::Full('c')));
     assert_eq!(manager.find(EventId(3)), Some(&'a'));
-    assert_eq!(manager.newest(), Some(EventId(3)));
 }
 
 #[test]

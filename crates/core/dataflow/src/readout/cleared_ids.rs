@@ -80,12 +80,19 @@ impl ClearedIds {
     }
 
     /// Where a word is, or would be.
+    #[inline]
     fn place(&self, number: u64) -> Result<usize, usize> {
         match self.words.back() {
             Some(last) if last.number == number => Ok(self.words.len() - 1),
-            Some(last) if last.number > number => self.words.binary_search_by_key(&number, |word| word.number),
+            Some(last) if last.number > number => self.search(number),
             _ => Err(self.words.len()),
         }
+    }
+
+    // Apart, since fragments are mostly newer than all that is cleared.
+    #[inline(never)]
+    fn search(&self, number: u64) -> Result<usize, usize> {
+        self.words.binary_search_by_key(&number, |word| word.number)
     }
 }
 

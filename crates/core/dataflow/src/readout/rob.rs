@@ -120,6 +120,8 @@ impl Rob {
     }
 
     /// Takes a fragment from the link. It is kept, unless it is refused or there already: then it is dropped and counted.
+    // In the caller, as that is in its own.
+    #[inline(always)]
     pub fn insert(&mut self, head: FragmentHead, bulk: Bulk, refusal: Option<Refusal>) {
         self.counters.fragments_in += 1;
         self.counters.bytes_in += u64::from(head.len_bytes);
@@ -130,10 +132,16 @@ impl Rob {
             return self.refuse(head.event, refusal);
         }
         self.newest = self.newest.max(Some(head.event));
-        match self.fragments.insert(head.event, bulk) {
-            Ok(()) => {}
-            Err(InsertError::Duplicate(_)) => self.counters.dropped_duplicate += 1,
-            Err(InsertError::Full(_)) => self.counters.dropped_full += 1,
+        if let Err(dropped) = self.fragments.insert(head.event, bulk) {
+            self.count_dropped(dropped);
+        }
+    }
+
+    #[cold]
+    fn count_dropped(&mut self, dropped: InsertError<Bulk>) {
+        match dropped {
+            InsertError::Duplicate(_) => self.counters.dropped_duplicate += 1,
+            InsertError::Full(_) => self.counters.dropped_full += 1,
         }
     }
 
@@ -234,6 +242,7 @@ impl Rob {
     }
 
     /// The whole ROB fragment of an event.
+    #[inline]
     pub fn find(&self, event: EventId) -> Option<&Bulk> {
         self.fragments.find(event)
     }

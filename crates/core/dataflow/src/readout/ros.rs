@@ -181,6 +181,8 @@ impl Ros {
     }
 
     /// Fragments of all kinds of links pass here, and nowhere else.
+    // In both callers, since every fragment would be moved for a call.
+    #[inline(always)]
     fn take_fragment(
         &mut self,
         rob: usize,
@@ -203,6 +205,7 @@ impl Ros {
         }
     }
 
+    #[inline]
     fn look_up(&self, rob: usize, event: EventId) -> Lookup<'_> {
         match self.robs[rob].find(event) {
             Some(fragment) => Lookup::Here(fragment),
@@ -297,7 +300,11 @@ impl Ros {
 
     /// The first ROB from `from` on whose fragment can still come.
     fn first_blocked(&self, request: &Request, from: usize) -> Option<usize> {
-        let not_yet = |rob: &usize| matches!(self.look_up(*rob, request.event), Lookup::NotYet);
+        let event = request.event;
+        if self.parameters.read_out == ReadOut::Results || self.refusal(event).is_some() {
+            return None;
+        }
+        let not_yet = |rob: &usize| !self.robs[*rob].contains(event) && !self.robs[*rob].has_passed(event);
         match &request.robs {
             None => (from..self.robs.len()).find(not_yet),
             Some(named) => named.here.iter().copied().filter(|rob| *rob >= from).find(not_yet),
@@ -318,7 +325,9 @@ impl Ros {
             missing.extend(named.foreign.iter().map(|&rob| Missing { rob, lost: true }));
             count = named.here.len();
         }
-        self.answers.parts.reserve(count);
+        if count > 1 {
+            self.answers.parts.reserve(count);
+        }
         for index in 0..count {
             let rob = robs.map_or(index, |named| named.here[index]);
             let lost = match self.look_up(rob, event) {
@@ -500,6 +509,21 @@ impl Ros {
         }
     }
 
+    /// Any input but a fragment.
+    #[inline(never)]
+    fn on_other(&mut self, now: Time, input: Input, out: &mut Outbox) {
+        match input {
+            Input::Message { from, message } => self.on_message(now, from, message, out),
+            Input::Link { rob, news } => self.on_link(now, usize::from(rob), news, out),
+            Input::Done { ticket, outcome: Outcome::ReadOut(count) } => self.on_read_out(now, ticket, count, out),
+            Input::Done { .. } => {}
+            Input::Peer { node, state } => self.on_peer(node, state, out),
+            Input::Command(command) => self.on_command(now, command, out),
+            Input::Deadline => self.on_deadline(now, out),
+            Input::Fragment { .. } => unreachable!("taken before"),
+        }
+    }
+
     /// A request for the named ROBs, or for all if none is named.
     fn request(&mut self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
         self.clearing.valid.note_issued(event);
@@ -581,16 +605,11 @@ impl Ros {
 
 impl Component for Ros {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
-        match input {
-            Input::Message { from, message } => self.on_message(now, from, message, out),
-            Input::Fragment { rob, head, bulk } => self.on_fragment(usize::from(rob), head, bulk, out),
-            Input::Link { rob, news } => self.on_link(now, usize::from(rob), news, out),
-            Input::Done { ticket, outcome: Outcome::ReadOut(count) } => self.on_read_out(now, ticket, count, out),
-            Input::Done { .. } => {}
-            Input::Peer { node, state } => self.on_peer(node, state, out),
-            Input::Command(command) => self.on_command(now, command, out),
-            Input::Deadline => self.on_deadline(now, out),
+        // Most inputs are fragments: they pass by what the others need.
+        if let Input::Fragment { rob, head, bulk } = input {
+            return self.on_fragment(usize::from(rob), head, bulk, out);
         }
+        self.on_other(now, input, out);
     }
 
     fn flush(&mut self, now: Time, out: &mut Outbox) {
