@@ -36,18 +36,21 @@ impl Ros {
     pub(super) fn read_next(&mut self, now: Time, out: &mut Outbox) {
         let mut room = self.free().saturating_sub(self.reads.events.len());
         let mut together = 0;
-        while let Some(next) = self.reads.next.pop_front() {
-            let Some(next) = self.still_to_read(next, out) else { continue };
+        while let Some(next) = self.reads.next.front() {
+            if !self.is_to_be_read(next) {
+                self.need_not_read(out);
+                continue;
+            }
             if room == 0 {
-                self.reads.next.push_front(next);
                 break;
             }
             room -= 1;
             if together == 0 {
-                let more = READ_TOGETHER_MAX.min(1 + self.reads.next.len());
+                let more = READ_TOGETHER_MAX.min(self.reads.next.len());
                 self.reads.under_way.reserve(more);
                 self.reads.events.reserve(more);
             }
+            let next = self.reads.next.pop_front().expect("it was there");
             self.reads.events.insert(next.event.event);
             self.reads.under_way.push_back((self.reads.next_ticket, next));
             together += 1;
@@ -79,17 +82,20 @@ impl Ros {
     }
 
     /// A request for an event that was read or is being read for another need not wait for a page.
-    fn still_to_read(&mut self, next: ToRead, out: &mut Outbox) -> Option<ToRead> {
-        let Some((request, deadline)) = next.request else { return Some(next) };
-        let Some(blocked_on) = self.first_blocked(&request, 0) else {
-            self.answer(&request, out);
-            return None;
-        };
-        if self.reads.events.contains(request.event) {
-            self.wait(Waiting { request, blocked_on, deadline });
-            return None;
+    fn is_to_be_read(&self, next: &ToRead) -> bool {
+        let Some((request, _)) = &next.request else { return true };
+        !self.reads.events.contains(request.event) && self.first_blocked(request, 0).is_some()
+    }
+
+    /// The next request is answered, or waits for what is being read for another.
+    #[cold]
+    fn need_not_read(&mut self, out: &mut Outbox) {
+        let next = self.reads.next.pop_front().and_then(|next| next.request);
+        let (request, deadline) = next.expect("a request that need not be read for");
+        match self.first_blocked(&request, 0) {
+            Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
+            None => self.answer(&request, out),
         }
-        Some(ToRead { request: Some((request, deadline)), ..next })
     }
 
     /// The next `count` events of a piece of work were read: what they were read for is answered.
@@ -97,17 +103,22 @@ impl Ros {
         let place = self.reads.under_way.iter().position(|(of, _)| *of == ticket);
         let place = place.expect("what was read had been started");
         for _ in 0..count {
-            let next = if place == 0 { self.reads.under_way.pop_front() } else { self.reads.under_way.remove(place) };
-            let (of, ToRead { event, request, builder }) = next.expect("no more is read than was started");
-            assert_eq!(of, ticket, "no more is read than was started together");
-            self.reads.events.remove(event.event);
+            let read = self.reads.under_way.get_mut(place).filter(|(of, _)| *of == ticket);
+            let (_, next) = read.expect("no more is read than was started together");
+            self.reads.events.remove(next.event.event);
+            if let Some(builder) = next.builder {
+                self.showing.note(&next.event);
+                self.pushing.offers.push((builder, next.event.event));
+            }
+            let request = next.request.take();
+            if place == 0 {
+                self.reads.under_way.pop_front();
+            } else {
+                self.reads.under_way.remove(place);
+            }
             if let Some((request, deadline)) = request {
                 self.on_request(deadline, request, out);
             }
-            if builder.is_some() {
-                self.showing.note(&event);
-            }
-            self.pushing.offers.extend(builder.map(|builder| (builder, event.event)));
         }
         if self.reads.under_way.is_empty() && self.reads.under_way.capacity() > TO_READ_KEPT {
             self.reads.under_way = VecDeque::new();
