@@ -10,6 +10,7 @@ use crate::ledger::EVENTS_MAX;
 
 impl Message {
     /// Whether an application of role `from` may say this to one of role `to`.
+    #[inline]
     pub fn may_go(&self, from: Role, to: Role) -> bool {
         self.ways().iter().any(|(senders, receivers)| senders & bit(from) != 0 && receivers & bit(to) != 0)
     }
@@ -29,6 +30,7 @@ impl Message {
     }
 
     /// Whether the counts that a receiver takes over agree with one another, as those of somebody who has counted do.
+    #[inline]
     pub fn adds_up(&self) -> bool {
         match self {
             Self::Held(holdings) => holdings.ledger.tally.adds_up(),
@@ -53,6 +55,7 @@ impl Message {
     }
 
     /// Senders and receivers, as sets of roles.
+    #[inline]
     fn ways(&self) -> &'static [(u16, u16)] {
         match self {
             Self::L1Accept { .. } => &[(LEVEL1, ROS | TRG | DFM), (TRG, ROS)],
