@@ -35,11 +35,13 @@ impl Directing {
     /// The builder of a new event. One that comes before the first version is named with that. So are those behind it in its pass:
     /// else younger events take the credit for which older ones wait.
     pub(crate) fn direct(&mut self, event: &EventInfo) -> Option<NodeId> {
-        if self.is_expected && (self.table.newest().is_none() || !self.early.is_empty()) {
-            self.early.push_back(*event);
-            return None;
+        if self.table.newest().is_some() && self.early.is_empty() {
+            return self.table.of(event.event);
         }
-        self.table.of(event.event)
+        if self.is_expected {
+            self.early.push_back(*event);
+        }
+        None
     }
 
     /// The events that came before the first version, with their builders, at the end of a pass: several versions may come in it.

@@ -89,15 +89,26 @@ impl<T> Undecided<T> {
     }
 
     fn find(&self, event: EventId) -> Option<usize> {
-        let (first, last) = (self.slots.front()?.0.0, self.slots.back()?.0.0);
-        if event.0 < first || event.0 > last {
+        let offset = event.0.checked_sub(self.slots.front()?.0.0)?;
+        // Most often each number is there.
+        let guess = offset as usize;
+        if self.slots.get(guess).is_some_and(|(found, _)| *found == event) {
+            return Some(guess);
+        }
+        self.search(event, offset)
+    }
+
+    /// Where an event is among numbers with gaps; `offset` is its distance from the first.
+    #[inline(never)]
+    fn search(&self, event: EventId, offset: u64) -> Option<usize> {
+        let span = self.slots.back()?.0.0 - self.slots.front()?.0.0;
+        if offset > span {
             return None;
         }
-        let (offset, span, steps) = (event.0 - first, last - first, self.slots.len() as u64 - 1);
-        let guess =
-            if span == steps { offset } else { (u128::from(offset) * u128::from(steps) / u128::from(span)) as u64 };
-        if self.slots[guess as usize].0 == event {
-            return Some(guess as usize);
+        let steps = self.slots.len() as u128 - 1;
+        let guess = (u128::from(offset) * steps).checked_div(u128::from(span))? as usize;
+        if self.slots[guess].0 == event {
+            return Some(guess);
         }
         self.slots.binary_search_by_key(&event, |(event, _)| *event).ok()
     }
