@@ -145,6 +145,7 @@ impl<E> Queue<E> {
     }
 
     /// Takes the next event; its time is now.
+    #[inline]
     pub fn pop(&mut self) -> Option<E> {
         if let Some(event) = self.present.pop_front() {
             self.len -= 1;
@@ -159,6 +160,13 @@ impl<E> Queue<E> {
             self.now = entry.at;
             return Some(entry.event);
         }
+        self.pop_of_several(slot)
+    }
+
+    /// Takes the next event, of a slot with several: the others move down.
+    #[inline(never)]
+    fn pop_of_several(&mut self, slot: usize) -> Option<E> {
+        let entries = &mut self.slots[slot];
         self.now = entries.iter().map(|entry| entry.at).min()?;
         std::mem::swap(&mut self.moving, entries);
         let mut moving = std::mem::take(&mut self.moving);

@@ -274,11 +274,8 @@ impl Fabric {
     /// Puts a frame into the queue of its own port, which has room for all that a host sends.
     pub(super) fn send<E: From<Step>>(&mut self, queue: &mut Queue<E>, from: HostId, frame: Frame) -> Passed {
         self.counters.frames_sent += 1;
-        let now_ps = queue.now().as_ps();
-        match self.transmit(queue, u32::from(from.0), frame, now_ps) {
-            Ok(()) => Passed::On,
-            Err((frame, cause)) => Passed::Lost(frame, cause),
-        }
+        let frame = self.frames.insert(frame);
+        self.transmit(queue, u32::from(from.0), frame, queue.now().as_ps())
     }
 
     /// A frame has come to the end of a lane.
@@ -289,45 +286,40 @@ impl Fabric {
         frame: u32,
         groups: &mut Slab<Vec<HostId>>,
     ) -> Passed {
-        let frame = self.frames.remove(frame);
-        let to = self.leave_buffer(lane, frame.bytes);
-        let switch = match to {
+        let &Frame { from, bytes, ref body, .. } = &self.frames[frame];
+        let to = match body {
+            Body::Datagram { to, .. } | Body::Again { to } => Some(*to),
+            Body::Segment(segment) => Some(segment.to),
+            Body::Ack(ack) => Some(ack.to),
+            Body::Multicast { .. } => None,
+        };
+        let switch = match self.leave_buffer(lane, bytes) {
             End::Port(_) => {
                 self.counters.frames_delivered += 1;
-                self.counters.bytes_delivered += u64::from(frame.bytes);
-                return Passed::Here(frame);
+                self.counters.bytes_delivered += u64::from(bytes);
+                return Passed::Here(self.frames.remove(frame));
             }
             End::Switch(switch) => switch,
         };
         let ready_ps = queue.now().as_ps() + self.switches[switch as usize].latency_ps;
-        let to = match frame.body {
-            Body::Datagram { to, .. } | Body::Again { to } => to,
-            Body::Segment(segment) => segment.to,
-            Body::Ack(ack) => ack.to,
-            Body::Multicast { datagram, group } => {
-                let members = groups.remove(group);
-                return Passed::Copied(self.copy(queue, switch, &frame, datagram, &members, groups, ready_ps));
-            }
-        };
-        let out = self.lane_from(switch, frame.from, to);
-        match self.transmit(queue, out, frame, ready_ps) {
-            Ok(()) => Passed::On,
-            Err((frame, cause)) => Passed::Lost(frame, cause),
+        match to {
+            Some(to) => self.transmit(queue, self.lane_from(switch, from, to), frame, ready_ps),
+            None => Passed::Copied(self.copy(queue, switch, frame, groups, ready_ps)),
         }
     }
 
     /// Copies a multicast frame to each lane that leads to some of its receivers.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a frame, and where it is")]
     fn copy<E: From<Step>>(
         &mut self,
         queue: &mut Queue<E>,
         switch: u32,
-        frame: &Frame,
-        datagram: u32,
-        members: &[HostId],
+        frame: u32,
         groups: &mut Slab<Vec<HostId>>,
         ready_ps: u64,
     ) -> Vec<(Frame, Cause)> {
+        let frame = self.frames.remove(frame);
+        let Body::Multicast { datagram, group } = frame.body else { unreachable!("only these are copied") };
+        let members = groups.remove(group);
         let mut by_lane: Vec<(u32, HostId)> =
             members.iter().map(|to| (self.lane_from(switch, frame.from, *to), *to)).collect();
         by_lane.sort_unstable();
@@ -335,8 +327,10 @@ impl Fabric {
         for part in by_lane.chunk_by(|one, other| one.0 == other.0) {
             self.counters.frames_copied += 1;
             let group = groups.insert(part.iter().map(|(_, to)| *to).collect());
-            let copy = Frame { body: Body::Multicast { datagram, group }, ..*frame };
-            lost.extend(self.transmit(queue, part[0].0, copy, ready_ps).err());
+            let copy = self.frames.insert(Frame { body: Body::Multicast { datagram, group }, ..frame });
+            if let Passed::Lost(copy, cause) = self.transmit(queue, part[0].0, copy, ready_ps) {
+                lost.push((copy, cause));
+            }
         }
         self.counters.frames_copied -= 1;
         lost
@@ -356,46 +350,56 @@ impl Fabric {
         self.doubled.pop()
     }
 
-    /// Puts a frame into the queue of a lane, if it has room and faults do not prevent it.
-    fn transmit<E: From<Step>>(
-        &mut self,
-        queue: &mut Queue<E>,
-        index: u32,
-        frame: Frame,
-        ready_ps: u64,
-    ) -> Result<(), (Frame, Cause)> {
-        let mut late_ps = 0;
-        let mut again = None;
-        if let Some(faults) = self.lanes[index as usize].faults {
-            if faults.down {
-                self.counters.dropped_down += 1;
-                return Err((frame, Cause::Down));
-            }
-            if self.random.chance(faults.loss) {
-                self.counters.dropped_link += 1;
-                return Err((frame, Cause::Link));
-            }
-            late_ps = self.random.below(faults.jitter_ns * PS_PER_NS + 1);
-            // Without these faults nothing is drawn for them.
-            if faults.damage > 0.0 && self.random.chance(faults.damage) {
-                self.counters.dropped_damaged += 1;
-                return Err((frame, Cause::Damaged));
-            }
-            if faults.delay > 0.0 && self.random.chance(faults.delay) {
-                self.counters.frames_delayed += 1;
-                late_ps += self.random.below(faults.delay_ns * PS_PER_NS + 1);
-            }
-            if faults.duplication > 0.0 && self.random.chance(faults.duplication) {
-                again = frame.again();
-            }
+    /// Puts a frame into the queue of a lane. It is lost if that has no room, or faults prevent it.
+    fn transmit<E: From<Step>>(&mut self, queue: &mut Queue<E>, lane: u32, frame: u32, ready_ps: u64) -> Passed {
+        let enqueued = match self.lanes[lane as usize].faults {
+            None => self.enqueue(queue, lane, frame, (ready_ps, 0)),
+            Some(faults) => self.transmit_amid(faults, queue, lane, frame, ready_ps),
+        };
+        match enqueued {
+            Ok(()) => Passed::On,
+            Err(cause) => Passed::Lost(self.frames.remove(frame), cause),
         }
-        self.enqueue(queue, index, frame, (ready_ps, late_ps))?;
+    }
+
+    /// The same on a lane with faults.
+    fn transmit_amid<E: From<Step>>(
+        &mut self,
+        faults: Faults,
+        queue: &mut Queue<E>,
+        lane: u32,
+        frame: u32,
+        ready_ps: u64,
+    ) -> Result<(), Cause> {
+        if faults.down {
+            self.counters.dropped_down += 1;
+            return Err(Cause::Down);
+        }
+        if self.random.chance(faults.loss) {
+            self.counters.dropped_link += 1;
+            return Err(Cause::Link);
+        }
+        let mut late_ps = self.random.below(faults.jitter_ns * PS_PER_NS + 1);
+        // Without these faults nothing is drawn for them.
+        if faults.damage > 0.0 && self.random.chance(faults.damage) {
+            self.counters.dropped_damaged += 1;
+            return Err(Cause::Damaged);
+        }
+        if faults.delay > 0.0 && self.random.chance(faults.delay) {
+            self.counters.frames_delayed += 1;
+            late_ps += self.random.below(faults.delay_ns * PS_PER_NS + 1);
+        }
+        let is_again = faults.duplication > 0.0 && self.random.chance(faults.duplication);
+        let again = if is_again { self.frames[frame].again() } else { None };
+        self.enqueue(queue, lane, frame, (ready_ps, late_ps))?;
         if let Some(again) = again {
             let body = again.body;
             self.counters.frames_duplicated += 1;
+            let again = self.frames.insert(again);
             // A copy that finds no room is no loss of what it carries.
-            let has_room = self.enqueue(queue, index, again, (ready_ps, late_ps)).is_ok();
-            if let (Body::Datagram { datagram, to, .. }, true) = (body, has_room) {
+            if self.enqueue(queue, lane, again, (ready_ps, late_ps)).is_err() {
+                self.frames.remove(again);
+            } else if let Body::Datagram { datagram, to, .. } = body {
                 self.doubled.push((datagram, to));
             }
         }
@@ -406,30 +410,29 @@ impl Fabric {
         &mut self,
         queue: &mut Queue<E>,
         index: u32,
-        frame: Frame,
+        frame: u32,
         (ready_ps, late_ps): (u64, u64),
-    ) -> Result<(), (Frame, Cause)> {
+    ) -> Result<(), Cause> {
+        let bytes = self.frames[frame].bytes;
         let lane = &mut self.lanes[index as usize];
         if let Some(switch) = lane.from {
             let switch = &mut self.switches[switch as usize];
-            let room_bytes = switch.room_bytes(frame.bytes);
+            let room_bytes = switch.room_bytes(bytes);
             if switch.used_bytes + room_bytes > switch.shared_bytes
                 || lane.queued_bytes + room_bytes > switch.port_bytes
             {
                 self.counters.dropped_buffer += 1;
-                return Err((frame, Cause::Buffer));
+                return Err(Cause::Buffer);
             }
             switch.used_bytes += room_bytes;
             lane.queued_bytes += room_bytes;
         }
-        lane.free_at_ps =
-            lane.free_at_ps.max(ready_ps) + u64::from(frame.bytes + BETWEEN_FRAMES_BYTES) * lane.ps_per_byte;
+        lane.free_at_ps = lane.free_at_ps.max(ready_ps) + u64::from(bytes + BETWEEN_FRAMES_BYTES) * lane.ps_per_byte;
         let at_ps = lane.free_at_ps + lane.delay_ps + late_ps;
         if lane.faults.is_some() {
             self.counters.frames_overtaking += u64::from(at_ps < lane.last_at_ps);
             lane.last_at_ps = lane.last_at_ps.max(at_ps);
         }
-        let frame = self.frames.insert(frame);
         queue.at(crate::engine::Instant::from_ps(at_ps), Step(StepKind::Frame { lane: index, frame }).into());
         Ok(())
     }

@@ -225,6 +225,11 @@ impl Network {
         }
     }
 
+    /// Whether something became of a message.
+    pub fn has_outcome(&self) -> bool {
+        !self.outcomes.is_empty()
+    }
+
     /// The next thing that became of a message. To be asked until there is none, after each call of the others.
     pub fn next_outcome(&mut self) -> Option<Outcome> {
         self.outcomes.pop_front()

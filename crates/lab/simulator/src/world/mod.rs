@@ -372,15 +372,27 @@ impl World {
         self.tally.steps += 1;
         assert!(self.tally.steps < self.setup.steps_max, "the run ends within {} steps", self.setup.steps_max);
         self.now = self.agenda.queue.now().to_time();
-        let what = match event {
-            Event::Pending(index) => self.agenda.pending.remove(index),
-            Event::Network(step) => {
-                if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
-                    ethernet.network.step(&mut self.agenda.queue, step);
-                }
-                return self.take_outcomes();
+        match event {
+            Event::Pending(index) => {
+                let what = self.agenda.pending.remove(index);
+                self.happen(what);
             }
-        };
+            Event::Network(step) => self.step_network(step),
+        }
+    }
+
+    /// Most steps are a frame's, to which nothing comes but the next one.
+    fn step_network(&mut self, step: Step) {
+        let Wire::Ethernet(ethernet) = &mut self.setup.wire else { return };
+        ethernet.network.step(&mut self.agenda.queue, step);
+        if ethernet.network.has_outcome() {
+            self.take_outcomes();
+        }
+    }
+
+    // Apart from the steps of the network, which need nothing of it.
+    #[inline(never)]
+    fn happen(&mut self, what: What) {
         match what {
             What::Send(envelope, message) => self.send_late(envelope, message),
             What::Arrives(to, arriving) => self.arrives(to, arriving),

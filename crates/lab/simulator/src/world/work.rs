@@ -141,12 +141,11 @@ impl World {
 
     fn fragments(&mut self, node: NodeId, events: &[EventInfo]) -> Vec<(u16, FragmentHead, Bulk)> {
         let links = self.setup.outside.links(node);
-        let all = events.iter().flat_map(|event| (0..links).map(move |rob| (rob, event)));
-        all.map(|(rob, event)| {
-            let (head, bulk) = self.fragment(node, rob, event);
-            (rob, head, bulk)
-        })
-        .collect()
+        let mut fragments = Vec::with_capacity(events.len() * usize::from(links));
+        for event in events {
+            fragments.extend((0..links).map(|rob| self.fragment(node, rob, event)));
+        }
+        fragments
     }
 
     /// When the last fragment comes. They come in order on each link, unless the link loses, repeats or delays one.
@@ -155,7 +154,7 @@ impl World {
         let links = if self.is_healed() { self.setup.fragment_faults.healed() } else { self.setup.fragment_faults };
         let mut last = self.now;
         for rob in 0..self.setup.outside.links(node) {
-            let (mut head, bulk) = self.fragment(node, rob, event);
+            let (_, mut head, bulk) = self.fragment(node, rob, event);
             if links.corruption > 0.0 && self.random.chance(links.corruption) {
                 if self.random.chance(0.5) {
                     // It cannot be told to be of this event.
@@ -178,17 +177,17 @@ impl World {
         last
     }
 
-    fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> (FragmentHead, Bulk) {
+    fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> (u16, FragmentHead, Bulk) {
         let bulk = self.setup.outside.fragment(node, rob, event);
         let len_bytes = bulk.len() as u32;
         let checks = &mut self.checks[usize::from(node.0) - 1];
-        let rob = usize::from(rob);
-        if checks.len() <= rob {
-            checks.resize_with(rob + 1, || FragmentCheck::new(event.event));
+        let index = usize::from(rob);
+        if checks.len() <= index {
+            checks.resize_with(index + 1, || FragmentCheck::new(event.event));
         }
-        let head = checks[rob].examine(event.event.lvl1_id(), 0, len_bytes).expect("an id near the others");
+        let head = checks[index].examine(event.event.lvl1_id(), 0, len_bytes).expect("an id near the others");
         assert_eq!(head.event, event.event, "the id of 32 bits is unwrapped");
-        (head, bulk)
+        (rob, head, bulk)
     }
 
     pub(super) fn input_fragments(&mut self, to: NodeId, incarnation: base::ids::Incarnation, all: Fragments) {
