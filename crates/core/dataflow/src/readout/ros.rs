@@ -614,6 +614,7 @@ impl Component for Ros {
 
     fn flush(&mut self, now: Time, out: &mut Outbox) {
         self.judge_clocks(out);
+        self.tell_triggers(out);
         self.take_stock(now, out);
         if !self.showing.waiting.is_empty() {
             self.show(out);

@@ -19,6 +19,8 @@ pub(super) struct StreamLine {
     pub(super) book: Book,
     headroom: usize,
     partial: Option<Partial>,
+    /// Fragments whose payloads are in their pages; empty in between.
+    whole: Vec<(RecordHead, Page)>,
     /// Taken from the pool, many at a time.
     pages: Vec<Page>,
     held: Held,
@@ -54,6 +56,7 @@ impl StreamLine {
             book: Book::new(run, parameters.size_max),
             headroom: parameters.headroom,
             partial: None,
+            whole: Vec::with_capacity(GROUP),
             pages: Vec::with_capacity(PAGES_AT_ONCE),
             held: Held::Nothing,
         }
@@ -93,7 +96,7 @@ impl StreamLine {
         Ok(is_busy)
     }
 
-    /// One record, or as much of it as there is.
+    /// Some fragments, or one other record, or as much of it as there is.
     fn step(
         &mut self,
         left: &mut usize,
@@ -101,6 +104,11 @@ impl StreamLine {
         counters: &mut IntakeCounters,
         deliver: &mut dyn FnMut(Arrival),
     ) -> Result<Held, Lost> {
+        if self.partial.is_none() && self.gather(*left, pool) {
+            *left -= self.whole.len();
+            self.whole.drain(..).for_each(|(head, page)| deliver(counters.fragment(&head, page, self.headroom)));
+            return Ok(Held::Nothing);
+        }
         while self.partial.is_none() {
             let Some(head) = self.inbox.head()? else {
                 if !self.read()? {
@@ -111,7 +119,7 @@ impl StreamLine {
             match self.book.check(&head)? {
                 Entry::Fragment if *left == 0 => return Ok(Held::Room),
                 Entry::Fragment => {
-                    let Some(page) = self.page(pool) else { return Ok(Held::Page) };
+                    let Some(page) = take_page(&mut self.pages, pool) else { return Ok(Held::Page) };
                     self.inbox.skip(HEAD_BYTES);
                     self.partial = Some(Partial { head, page: Some(page), filled: 0 });
                 }
@@ -145,6 +153,34 @@ impl StreamLine {
         Ok(Held::Nothing)
     }
 
+    /// Takes some fragments that are in the inbox as a whole; whether there were any. Their payloads are copied to pages one after the
+    /// other, with nothing in between: all else would wait for each copy to end.
+    fn gather(&mut self, most: usize, pool: &Pool) -> bool {
+        let Self { inbox, book, whole, pages, headroom, .. } = self;
+        let mut rest = inbox.unread();
+        while whole.len() < most.min(GROUP) {
+            let Some((head, behind)) = rest.split_first_chunk::<HEAD_BYTES>() else { break };
+            let Ok(head) = RecordHead::decode(head) else { break };
+            let len = head.len as usize;
+            if behind.len() < len || book.check(&head) != Ok(Entry::Fragment) {
+                break;
+            }
+            let Some(page) = take_page(pages, pool) else { break };
+            book.note_fragment();
+            whole.push((head, page));
+            rest = &behind[len..];
+        }
+        let mut rest = inbox.unread();
+        for (head, page) in whole.iter_mut() {
+            let (payload, behind) = rest[HEAD_BYTES..].split_at(head.len as usize);
+            page.bytes_mut()[*headroom..][..payload.len()].copy_from_slice(payload);
+            rest = behind;
+        }
+        let taken = inbox.unread().len() - rest.len();
+        inbox.skip(taken);
+        !whole.is_empty()
+    }
+
     /// Says what the record says, if it is all there.
     fn hear(&mut self, head: &RecordHead, deliver: &mut dyn FnMut(Arrival)) -> Result<bool, Lost> {
         let Some(body) = self.inbox.body(head.len as usize) else { return Ok(false) };
@@ -154,13 +190,6 @@ impl StreamLine {
             deliver(arrival);
         }
         Ok(true)
-    }
-
-    fn page(&mut self, pool: &Pool) -> Option<Page> {
-        if self.pages.is_empty() {
-            pool.take_some(PAGES_AT_ONCE, &mut self.pages);
-        }
-        self.pages.pop()
     }
 
     /// Whether the payload is complete.
@@ -208,8 +237,17 @@ impl StreamLine {
     }
 }
 
+fn take_page(pages: &mut Vec<Page>, pool: &Pool) -> Option<Page> {
+    if pages.is_empty() {
+        pool.take_some(PAGES_AT_ONCE, pages);
+    }
+    pages.pop()
+}
+
 /// Some hundred fragments of a kilobyte with one system call.
 const INBOX_BYTES: usize = 256 << 10;
 const PAGES_AT_ONCE: usize = 16;
+/// As many as are copied together: more would leave the first cache again.
+const GROUP: usize = 16;
 /// Records in one poll that are no fragments.
 const OTHERS_PER_POLL: usize = 64;

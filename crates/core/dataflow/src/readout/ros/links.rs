@@ -396,9 +396,6 @@ impl Ros {
             links.lead.waiting.push_back(trigger);
         }
         self.take_fragment(rob, head, bulk, refusal, out);
-        if leads {
-            self.tell_triggers(out);
-        }
         self.turn_off_if_full(rob, out);
         let links = self.links.as_deref_mut().expect("links that push");
         let link = &mut links.each[rob];
@@ -428,8 +425,8 @@ impl Ros {
         self.refusal(event).or(goes_back.then_some(Refusal::Old))
     }
 
-    /// Tells level 1 of triggers, as many as its window holds.
-    fn tell_triggers(&mut self, out: &mut Outbox) {
+    /// Tells level 1 of triggers, as many as its window holds: those that came together in one message.
+    pub(super) fn tell_triggers(&mut self, out: &mut Outbox) {
         let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
         let newest = links.newest_issued;
         let Lead { waiting, told, over, told_over, .. } = &mut links.lead;
