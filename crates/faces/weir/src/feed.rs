@@ -112,9 +112,9 @@ pub struct FeedArgs {
     /// How sizes are distributed
     #[arg(long, value_enum, default_value_t = Spread::Fixed)]
     pub spread: Spread,
-    /// What payloads and sizes are drawn from
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// What payloads, sizes and triggers are drawn from; with --config by default its run.seed, else 1
+    #[arg(long)]
+    pub seed: Option<u64>,
     /// Send the time and a checksum with each fragment
     #[arg(long)]
     pub checksum: bool,
@@ -180,6 +180,12 @@ pub struct FeedArgs {
     /// Before the fragment of event N, hang
     #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
     pub hang_at: Option<u64>,
+}
+
+impl FeedArgs {
+    fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
 }
 
 /// Hand-shakes of trigger logic units.
@@ -305,7 +311,7 @@ struct Beam {
 impl Beam {
     fn of(args: &FeedArgs) -> Option<Self> {
         let mean_ns = args.beam?.period_ns()?;
-        let jitter = Random::new(args.seed ^ BEAM_SEED);
+        let jitter = Random::new(args.seed() ^ BEAM_SEED);
         Some(Self { triggers: Random::new(BEAM_SEED), jitter, mean_ns, next: 0, now_ns: 0 })
     }
 
@@ -332,7 +338,7 @@ impl Feed {
         }
         let args = &args;
         let record = args.record.as_ref().map(File::create).transpose()?.map(BufWriter::new);
-        let open = |config: &PathBuf| Played::open(config, &args.set, args.rob, args.level1);
+        let open = |config: &PathBuf| Played::open(config, &args.set, args.seed, args.rob, args.level1);
         let played = args.config.as_ref().map(open).transpose()?;
         Ok(Self {
             args: args.clone(),
@@ -426,7 +432,7 @@ impl Feed {
 
     /// Makes the payload of an event up, which depends on the event and the seed alone. Gives its length.
     fn fill(&self, number: u64, slot: &mut [u8]) -> usize {
-        let mut random = Random::new(self.args.seed ^ number.wrapping_mul(0x9e37_79b9));
+        let mut random = Random::new(self.args.seed() ^ number.wrapping_mul(0x9e37_79b9));
         let mean = self.args.size.bytes();
         let size = match self.args.spread {
             Spread::Fixed => mean,
@@ -443,7 +449,9 @@ impl Feed {
     fn sees(&self, number: u64) -> bool {
         let efficiency = self.args.efficiency.as_f64();
         let is_last = self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count));
-        efficiency >= 1.0 || is_last || Random::new(self.args.seed ^ number.wrapping_mul(SIGHT_SEED)).chance(efficiency)
+        efficiency >= 1.0
+            || is_last
+            || Random::new(self.args.seed() ^ number.wrapping_mul(SIGHT_SEED)).chance(efficiency)
     }
 
     /// The number that it says of an event.
@@ -598,7 +606,7 @@ impl Source for Feed {
 
 /// What a processor says: the triggers that are played, or emulated ones.
 fn triggers(args: &FeedArgs, played: Option<&Played>) -> Box<dyn TriggerSource + Send> {
-    let emulated = || Box::new(EmulatedTriggers::new(args.rois, Generator::default(), args.seed)) as Box<_>;
+    let emulated = || Box::new(EmulatedTriggers::new(args.rois, Generator::default(), args.seed())) as Box<_>;
     played.and_then(Played::triggers).unwrap_or_else(emulated)
 }
 

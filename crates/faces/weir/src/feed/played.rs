@@ -51,9 +51,16 @@ pub(super) enum PlayedError {
 }
 
 impl Played {
-    /// Of this ROB; without one, the triggers.
-    pub(super) fn open(config: &Path, set: &[String], rob: Option<u32>, is_level1: bool) -> Result<Self, PlayedError> {
-        let partition = Partition::load(config, set)?;
+    /// Of this ROB; without one, the triggers. A seed takes the place of that of the configuration.
+    pub(super) fn open(
+        config: &Path,
+        set: &[String],
+        seed: Option<u64>,
+        rob: Option<u32>,
+        is_level1: bool,
+    ) -> Result<Self, PlayedError> {
+        let mut partition = Partition::load(config, set)?;
+        partition.run.seed = seed.unwrap_or(partition.run.seed);
         let inputs = Inputs::open(&partition)?;
         let known: Vec<u32> = inputs.shares().concat();
         let links = match rob {
@@ -110,3 +117,36 @@ fn in_words(robs: &[u32]) -> String {
 }
 
 const TOLD: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use dataflow::level1::trigger::Trigger;
+    use testkit::TempDir;
+
+    use super::Played;
+
+    #[test]
+    fn triggers_and_data_are_drawn_from_the_seed() {
+        let directory = TempDir::new("played");
+        let config = directory.join("emulated.toml");
+        let text = "[partition]\nname = \"p\"\n[level1]\n[ros]\ncount = 1\nfragment = { kind = \"exponential\", mean = \"1 kB\" }\n\
+                    [sfi]\ncount = 1\n";
+        fs::write(&config, text).unwrap();
+        let set = [];
+        let triggers = |seed| -> Vec<Trigger> {
+            let played = Played::open(&config, &set, seed, None, true).unwrap();
+            let mut triggers = played.triggers().unwrap();
+            (0..10).map(|ordinal| triggers.trigger(ordinal).unwrap()).collect()
+        };
+        let sizes = |seed| -> Vec<_> {
+            let mut played = Played::open(&config, &set, seed, Some(0x51_0000), false).unwrap();
+            (0..10).map(|ordinal| played.payload(ordinal, &mut [0; 20_000]).unwrap()).collect()
+        };
+        assert_eq!(triggers(None), triggers(Some(1)), "run.seed is 1");
+        assert_ne!(triggers(Some(1)), triggers(Some(2)));
+        assert_eq!(sizes(Some(2)), sizes(Some(2)));
+        assert_ne!(sizes(Some(1)), sizes(Some(2)));
+    }
+}
