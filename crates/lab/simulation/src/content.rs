@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{NodeId, Role};
-use configuration::RosInput;
+use configuration::{RosInput, Simulation};
 use dataflow::message::EventInfo;
 use eformat::WORD_BYTES;
 use rol::{FragmentSizes, Inputs, Links};
 
 use super::SimulationError;
+use super::sources::Payloads;
 use partition::Assembly;
 use partition::fragment_overhead_bytes;
 
@@ -24,6 +25,8 @@ pub(super) enum Content {
     },
     /// The data of a sample or of recorded files, on which level 2 decides as in a live run.
     Data(BTreeMap<NodeId, Reading>),
+    /// Lengths of what sources send by themselves.
+    Pushed(Payloads),
 }
 
 /// The links of one read-out system.
@@ -35,8 +38,11 @@ pub(super) struct Reading {
 
 impl Content {
     /// What the links of a partition send.
-    pub(super) fn new(assembly: &Assembly, inputs: &Inputs) -> Result<Self, SimulationError> {
+    pub(super) fn new(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Result<Self, SimulationError> {
         let partition = &assembly.partition;
+        if partition.ros.input == RosInput::Links {
+            return Ok(Self::Pushed(Payloads::new(assembly, simulation)));
+        }
         let systems = assembly.of(Role::Ros).into_iter();
         if partition.ros.input != RosInput::Emulator {
             let reading = |(index, node)| Ok((node, Reading { links: inputs.links(index, 0)?, event: Vec::new() }));
@@ -52,8 +58,18 @@ impl Content {
         let links = match self {
             Self::Lengths { sizes, .. } => sizes.get(&node).map_or(0, Vec::len),
             Self::Data(reading) => reading.get(&node).map_or(0, |reading| reading.links.source_ids().len()),
+            Self::Pushed(payloads) => return payloads.links(node),
         };
         links as u16
+    }
+
+    /// What sources send by themselves.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub(super) fn pushed(&self) -> &Payloads {
+        let Self::Pushed(payloads) = self else { panic!("only sources send by themselves") };
+        payloads
     }
 
     pub(super) fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> Bulk {
@@ -71,6 +87,7 @@ impl Content {
                 }
                 core::mem::replace(&mut reading.event[rob], Bulk::empty())
             }
+            Self::Pushed(_) => unreachable!("no read-out system asks a source for a fragment"),
         }
     }
 }

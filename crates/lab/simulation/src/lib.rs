@@ -6,6 +6,7 @@ mod compare;
 mod content;
 mod outside;
 mod setup;
+mod sources;
 mod struck;
 mod swarm;
 mod tasks;
@@ -18,7 +19,10 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, ConfigurationError, InputCost, Layout, MessageType, Partition, Simulation, Way};
+use configuration::{
+    BadMenu, ConfigurationError, InputCost, Interval, Layout, Level1Source, MessageType, Partition, RosInput,
+    Simulation, Strategy, Way,
+};
 use control::controller::Ending;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, LinksError, Replay};
@@ -63,6 +67,16 @@ pub enum SimulationError {
     /// Links of sources.
     #[error(transparent)]
     Links(#[from] LinksError),
+    /// Level 2 that looks at data.
+    #[error(
+        "l2pu.strategy = \"menu\" decides on data, and simulated sources send lengths alone: expected \"none\", \"generate\" or \"two-step\""
+    )]
+    NoData,
+    /// Level-1 processors.
+    #[error(
+        "level1.source = \"external\": expected triggers that a simulation makes itself, as with \"emulator\" or \"link\""
+    )]
+    Processors,
     /// A cost of an input that does not exist.
     #[error("[[simulation.cost]] input: expected one of {expected}, found {found:?}")]
     Cost {
@@ -93,6 +107,7 @@ pub fn sim(args: &SimArgs) -> Exit {
         );
         return Exit::Wrong;
     }
+    limit(&mut partition);
     use_hosts(&mut partition);
     use_built_in_costs(&mut partition);
     let notes = [borrowed_costs(&partition), not_simulated(&partition), tasks::not_simulated(&partition)];
@@ -161,6 +176,18 @@ fn too_late(outcomes: &Outcomes) -> Option<String> {
 fn speed(inputs: f64, cpu_s: f64) -> String {
     let per_s = si(inputs / cpu_s.max(1e-6), "/s");
     format!("{} inputs of components in {} of processor time, {per_s}", si(inputs, ""), si(cpu_s, "s"))
+}
+
+/// Live, sources end a run when they have no more; simulated ones always have.
+fn limit(partition: &mut Partition) {
+    let run = &mut partition.run;
+    if partition.ros.input == RosInput::Links && run.events.is_none() && run.duration.is_none() {
+        run.duration = Some(LIMIT);
+        terminal::complain(&format!(
+            "weir sim: sources send without end, and the configuration has no limit: the run takes {LIMIT}; --duration or \
+             --events says otherwise"
+        ));
+    }
 }
 
 /// Where there are hosts no two applications share a process.
@@ -251,6 +278,9 @@ fn not_simulated(partition: &Partition) -> Vec<String> {
     notes
 }
 
+/// Of a run that nothing ends.
+const LIMIT: Interval = Interval::from_ms(1_000);
+
 /// How `weir calibrate` says where a cost comes from that it has not metered where it counts.
 pub const METERED: &str = "metered in ";
 
@@ -303,7 +333,10 @@ pub fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulated, Sim
     let inputs = Inputs::open(&partition)?;
     // There are no files that it could meet.
     partition.run.number = inputs.replay().map(Replay::run_number).or(partition.run.number);
+    check(&partition)?;
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?;
+    let has_data = assembly.partition.ros.input != RosInput::Links;
+    let assembly = if has_data { assembly } else { assembly.without_data() };
     let facts = facts_of(&assembly);
     let streams = streams(&assembly.partition);
     let bounds = assembly.bounds();
@@ -338,6 +371,19 @@ pub fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulated, Sim
         streams,
         own_cpu_s,
     })
+}
+
+/// Who is outside has to be simulated, too.
+fn check(partition: &Partition) -> Result<(), SimulationError> {
+    let of_level1 = partition.level1.as_ref().map(|level1| level1.source);
+    let of_level2 = partition.l2pu.as_ref().map(|l2pu| l2pu.strategy);
+    if of_level1 == Some(Level1Source::External) {
+        return Err(SimulationError::Processors);
+    }
+    if partition.ros.input == RosInput::Links && of_level2 == Some(Strategy::Menu) {
+        return Err(SimulationError::NoData);
+    }
+    Ok(())
 }
 
 fn streams(partition: &Partition) -> Vec<String> {

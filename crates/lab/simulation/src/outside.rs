@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::bulk::Bulk;
-use base::ids::{NodeId, Role};
+use base::ids::{EventId, NodeId, Role};
 use configuration::RosInput;
 use dataflow::component::{Processed, Selection, Steer, Steered};
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
@@ -16,6 +16,7 @@ use super::tasks::Tasks;
 use assembly::ByLot;
 use driver::{Steering, Strategy};
 use partition::Assembly;
+use timing::Interval;
 
 /// Read-out links, decisions and times.
 pub(super) struct Surroundings {
@@ -40,7 +41,7 @@ impl Level2 {
     pub(super) fn new(assembly: &Assembly) -> Self {
         let run_number = assembly.partition.run.number();
         match (assembly.partition.ros.input, Strategy::of(assembly)) {
-            (RosInput::Emulator, Strategy::Skeleton(skeleton)) => Self::Skeleton(skeleton),
+            (RosInput::Emulator | RosInput::Links, Strategy::Skeleton(skeleton)) => Self::Skeleton(skeleton),
             _ => {
                 let steering = || Steering::new(Strategy::of(assembly), Duration::ZERO, run_number, None);
                 Self::Units(assembly.of(Role::L2pu).into_iter().map(|node| (node, steering())).collect())
@@ -56,6 +57,14 @@ impl Outside for Surroundings {
 
     fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> Bulk {
         self.content.fragment(node, rob, event)
+    }
+
+    fn pushed(&mut self, node: NodeId, rob: u16, event: EventId) -> Bulk {
+        self.content.pushed().fragment(node, rob, event)
+    }
+
+    fn chunk(&mut self, node: NodeId, rob: u16, _: Interval, place: u64) -> Bulk {
+        self.content.pushed().chunk(node, rob, place)
     }
 
     fn steer(&mut self, node: NodeId, steer: &Steer) -> Steered {

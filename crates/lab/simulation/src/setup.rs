@@ -10,14 +10,13 @@ use configuration::{
 use control::controller::Application;
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
-use simulator::world::{
-    Carrying, Cost, Costs, Datagrams, Detectors, Driver, Ethernet, Fault, Hosts, Links, Setup, Strays, Wire,
-};
+use simulator::world::{Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Links, Setup, Strays, Wire};
 use transport::idle::IdleStrategy;
 
 use super::SimulationError;
 use super::content::Content;
 use super::outside::{Level2, Surroundings};
+use super::sources::detectors;
 use super::tasks::Tasks;
 use driver::{SHM_BATCH, SLICES_BATCH};
 use partition::Assembly;
@@ -38,7 +37,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
     Ok(Setup {
         seed,
         run,
-        detectors: Detectors::default(),
+        detectors: detectors(&assembly, &simulation),
         hosts: hosts(&simulation, &assembly)?,
         costs: costs(&simulation, partition.l2pu.is_some())?,
         driver: simulation.driver.as_ref().map(|costs| driver(costs, partition)),
@@ -73,7 +72,7 @@ fn is_level1(app: &Application) -> bool {
 fn outside(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Result<Surroundings, SimulationError> {
     let partition = &assembly.partition;
     Ok(Surroundings {
-        content: Content::new(assembly, inputs)?,
+        content: Content::new(assembly, simulation, inputs)?,
         level2: Level2::new(assembly),
         tasks: Tasks::new(partition)?,
         steering: partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration()),

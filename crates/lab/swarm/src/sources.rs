@@ -10,7 +10,7 @@ use dataflow::readout::ros::LinksParameters;
 
 use super::drawn::{Drawn, Sending};
 use super::plan::Plan;
-use simulator::world::{Beam, Detectors, Habits, Links, Rhythm, Source};
+use simulator::world::{Beam, Detectors, Habits, Links, Rhythm, Says, Source};
 
 impl Plan {
     /// Read-out links push, and their sources misbehave, if anything goes wrong at all.
@@ -115,6 +115,7 @@ impl Plan {
             leads: drawn.leads,
             one_by_one: drawn.one_by_one,
             rhythm: drawn.rhythm,
+            says: Says::Number,
             chunking: drawn.cut.map(|cut| cut.chunking),
             latency: drawn.latency,
             habits: drawn.habits,

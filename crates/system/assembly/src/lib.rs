@@ -74,6 +74,12 @@ impl Assembly {
         Self { framing, ..self }
     }
 
+    /// The same, where they are lengths alone, as at the beginning.
+    #[must_use]
+    pub fn without_data(self) -> Self {
+        self.framed_by(Arc::new(Modelled))
+    }
+
     /// The same on another scale.
     #[must_use]
     pub fn on_scale(self, scale: Scale) -> Self {

@@ -13,6 +13,7 @@ mod processors;
 mod push;
 mod roc;
 mod selection;
+mod simulated_sources;
 mod simulation;
 mod streams;
 

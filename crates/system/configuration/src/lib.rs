@@ -39,8 +39,8 @@ pub use tables::{
     LinkSource, LossAction, Matching, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output,
     Payload, Position, Preprocessing, Processes, Processor, ProcessorLoss, ProfileStep, Pt, Push, RequestCredits,
     RequestOrder, RobSelection, Roc, Ros, RosInput, Run, RunType, Sampling, SamplingStage, Scheduling, Secret, Sfi,
-    SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing, Spectrum, Strategy, Stream,
-    StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    SfiAssignment, Sfo, SimulatedFault, SimulatedSource, Simulation, SizeDistribution, SizeSpread, SourceClock,
+    Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

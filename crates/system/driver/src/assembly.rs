@@ -40,6 +40,12 @@ impl Assembly {
         Ok(Self { assembly, menu, observer: None, program: None })
     }
 
+    /// The same, where what sources send are lengths alone.
+    #[must_use]
+    pub fn without_data(self) -> Self {
+        Self { assembly: self.assembly.without_data(), ..self }
+    }
+
     /// The same, with somebody who is told of every decision of the selection.
     pub fn observed_by(self, observer: Option<Observer>) -> Self {
         Self { observer, ..self }

@@ -62,6 +62,8 @@ pub struct Source {
     pub one_by_one: bool,
     /// When it sends.
     pub rhythm: Rhythm,
+    /// What it says of a fragment.
+    pub says: Says,
     /// How it cuts time, if it sends chunks of that; it sends each when that is over, whatever its rhythm is.
     pub chunking: Option<Chunking>,
     /// What its link takes in each direction.
@@ -77,6 +79,18 @@ pub enum Rhythm {
     Alone(Duration),
     /// So long behind the leading source.
     Behind(Duration),
+}
+
+/// What a source says of a fragment. A time is that of the trigger, in ns by the clock of the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Says {
+    /// The number of its trigger.
+    #[default]
+    Number,
+    /// Number and time.
+    NumberAndTime,
+    /// The time, and how many it has sent before, counted from this number on.
+    TimeAndCount(u64),
 }
 
 /// How a source cuts time into chunks.

@@ -1,6 +1,7 @@
 //! Sources at work: they connect, obey read-out systems or do not, and send; what they send waits until it is taken.
 
 mod chunks;
+mod triggers;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,10 +11,12 @@ use base::random::Random;
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::readout::fragment::{FragmentHead, status};
+use timing::Interval;
 
-use super::detectors::{Beam, Detectors, Doings, Handed, Rhythm, Source};
+use super::detectors::{Beam, Detectors, Doings, Handed, Rhythm, Says, Source};
 use super::setup::Planted;
 use super::{Arriving, What, World};
+use triggers::Triggers;
 
 /// All sources of a world.
 #[derive(Default)]
@@ -22,6 +25,8 @@ pub(super) struct Sources {
     room: usize,
     /// There are no more triggers below this number to come from the leading source, or from one processor.
     led_below: u64,
+    /// When the last ones came.
+    triggers: Triggers,
     lines: Vec<Line>,
 }
 
@@ -196,7 +201,8 @@ impl Sources {
     pub(super) fn new(detectors: &Detectors, seed: u64) -> Self {
         let Detectors { beam, room, each } = detectors;
         let line = |source: &Source| Line::new(source.clone(), seed, beam.first);
-        Self { beam: *beam, room: *room, led_below: beam.first, lines: each.iter().map(line).collect() }
+        let lines = each.iter().map(line).collect();
+        Self { beam: *beam, room: *room, led_below: beam.first, triggers: Triggers::default(), lines }
     }
 
     pub(super) fn doings(self) -> Vec<Doings> {
@@ -411,10 +417,14 @@ impl World {
     }
 
     fn source_sends_fragments(&mut self, place: usize, all: &[(u64, bool)], idle: Option<u64>) {
-        let Source { ros, rob, .. } = self.sources.lines[place].source;
+        let Source { ros, rob, leads, says, .. } = self.sources.lines[place].source;
         let is_processor = self.is_processor(place);
+        if leads && says != Says::Number {
+            self.sources.note_triggers(self.now, all);
+        }
+        let first = self.sources.lines[place].sent;
         let mut news: Vec<LinkNews> = Vec::with_capacity(all.len() + 1);
-        for &(number, damaged) in all {
+        for (before, &(number, damaged)) in (first..).zip(all) {
             let event = EventId(number);
             if is_processor {
                 news.push(LinkNews::Trigger(Box::new(self.setup.outside.trigger(rob, event))));
@@ -422,8 +432,14 @@ impl World {
             }
             let bulk = self.setup.outside.pushed(ros, rob, event);
             let status = if damaged { status::TRUNCATED } else { 0 };
+            let time = self.sources.triggers.time_of(number);
+            if let Says::TimeAndCount(first) = says {
+                news.push(LinkNews::Chunk { time, count: first + before, status, bulk });
+                continue;
+            }
+            let time = if says == Says::NumberAndTime { time } else { Interval::default() };
             let head = FragmentHead { event, status, len_bytes: bulk.len() as u32 };
-            news.push(LinkNews::Fragment { head, trigger_type: 0x84, time: Default::default(), bulk });
+            news.push(LinkNews::Fragment { head, trigger_type: 0x84, time, bulk });
         }
         news.extend(idle.map(|next| LinkNews::Idle(EventId(next))));
         let line = &mut self.sources.lines[place];

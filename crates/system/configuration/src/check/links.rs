@@ -22,11 +22,6 @@ impl Checker<'_> {
                 format!("expected at most one for each [[source]], {}, found {}", p.source.len(), p.ros.count);
             self.problem(&["ros.count", "source"], message);
         }
-        if p.simulation.is_some() {
-            let message =
-                "not with ros.input = \"links\": a simulation has no sources that send by themselves".to_owned();
-            self.problem(&["simulation", "ros.input"], message);
-        }
         (0..p.source.len()).for_each(|place| self.source(place));
         self.leader();
         let sizes = p.source.iter().map(|source| source.fragment_max(p.matching(source)).bytes());

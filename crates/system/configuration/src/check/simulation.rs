@@ -9,7 +9,7 @@ use crate::units::Size;
 
 impl Checker<'_> {
     pub(super) fn simulation(&mut self) {
-        let Some(simulation) = &self.partition.simulation else { return };
+        let Some(simulation) = self.partition.simulation.clone() else { return };
         let ranges = [
             ("simulation.cores", simulation.cores, 1..=1024),
             ("simulation.edge_hosts", simulation.edge_hosts, 1..=10_000),
@@ -49,6 +49,7 @@ impl Checker<'_> {
                 format!("expected one of {}, found {role:?}{}", stems.join(", "), did_you_mean(&role, &stems));
             self.problem(&["simulation.cost", "simulation.edge_roles", "simulation.second_port_roles"], message);
         }
+        self.simulated_sources(&simulation);
         self.faults();
     }
 }

@@ -16,6 +16,7 @@ mod processing;
 mod readout;
 mod recording;
 mod sampling;
+mod simulated_source;
 mod simulation;
 mod stream;
 mod system;
@@ -46,6 +47,7 @@ pub use readout::{
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use sampling::{Sampling, SamplingStage};
+pub use simulated_source::{SimulatedSource, SizeSpread};
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret};

@@ -61,6 +61,7 @@ const OTHERS: &[&str] = &[
     "level1.after",
     "level1.grace",
     "source",
+    "simulation.source",
     "host",
     "run.number",
     "dfm.rate",

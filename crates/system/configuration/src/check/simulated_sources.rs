@@ -1,0 +1,70 @@
+//! What `[[simulation.source]]` demands.
+
+use super::Checker;
+use crate::problem::did_you_mean;
+use crate::tables::{Level1Source, RosInput, SimulatedSource, Simulation};
+use crate::units::{Fraction, Interval, Rate};
+
+impl Checker<'_> {
+    pub(super) fn simulated_sources(&mut self, simulation: &Simulation) {
+        let p = self.partition;
+        if simulation.source.is_empty() {
+            return;
+        }
+        if p.ros.input != RosInput::Links {
+            return self.problem(&["simulation.source", "ros.input"], "only for ros.input = \"links\"".to_owned());
+        }
+        let names: Vec<&str> = p.source.iter().map(|source| source.name.as_str()).collect();
+        for (at, simulated) in simulation.source.iter().enumerate() {
+            let key = |key: &str| format!("simulation.source.{at}.{key}");
+            let name = &simulated.name;
+            let Some(place) = names.iter().position(|known| known == name) else {
+                let message = format!(
+                    "expected the name of a [[source]], one of {}, found {name:?}{}",
+                    names.join(", "),
+                    did_you_mean(name, &names)
+                );
+                self.problem(&[&key("name")], message);
+                continue;
+            };
+            if simulation.source[..at].iter().any(|other| other.name == *name) {
+                self.problem(&[&key("name")], format!("expected each source once, found {name:?} a second time"));
+            }
+            let size_max = p.source[place].size_max;
+            if let Some(size) = simulated.size.filter(|size| *size > size_max) {
+                let message = format!("expected at most source.{place}.size_max, which is {size_max}, found {size}");
+                self.problem(&[&key("size"), &format!("source.{place}.size_max")], message);
+            }
+            for (name, message) in self.wrong_with_source(place, simulated) {
+                self.problem(&[&key(name)], message);
+            }
+        }
+    }
+
+    /// Keys that mean nothing for this source, or have no meaning at all.
+    fn wrong_with_source(&self, place: usize, simulated: &SimulatedSource) -> Vec<(&'static str, String)> {
+        let SimulatedSource { rate, chunk, overlap, delay, efficiency, .. } = simulated;
+        let is_sliced = self.partition.level1.as_ref().is_some_and(|level1| level1.source == Level1Source::Time);
+        let leads = self.partition.leader() == Some(place);
+        let (follows, of_slices) = (!is_sliced && !leads, "only for level1.source = \"time\"");
+        let given = [
+            ("rate", rate.is_some() && !leads, "only for the source that leads; others send when it does"),
+            ("chunk", chunk.is_some() && !is_sliced, of_slices),
+            ("overlap", *overlap != Fraction::default() && !is_sliced, of_slices),
+            ("delay", *delay != Interval::default() && leads, "not for the source that leads"),
+            ("efficiency", *efficiency != Fraction::ONE && !follows, "only for a source that follows one that leads"),
+        ];
+        let mut wrong: Vec<_> =
+            given.into_iter().filter(|(_, is_wrong, _)| *is_wrong).map(|(key, _, why)| (key, why.to_owned())).collect();
+        if rate.is_some_and(|rate| rate == Rate::default()) {
+            wrong.push(("rate", "expected a rate above 0, such as \"1 kHz\"".to_owned()));
+        }
+        if *chunk == Some(Interval::default()) {
+            wrong.push(("chunk", "expected a time above 0, such as \"2 ms\"".to_owned()));
+        }
+        if *overlap == Fraction::ONE {
+            wrong.push(("overlap", "expected less than 100 %, or chunks do not go on".to_owned()));
+        }
+        wrong
+    }
+}
