@@ -130,15 +130,17 @@ fn links() {
     let found = tried("links", &["--prefix", prefix, "--python", python.to_str().unwrap()]);
     let points = found["points"].as_array().unwrap();
     let sources: Vec<&str> = points.iter().map(|point| point["parameters"]["source"].as_str().unwrap()).collect();
-    assert_eq!(sources, ["shm", "tcp", "send-many", "generator", "slices"]);
-    let [pushed @ .., slices] = &points[..] else { panic!("{found}") };
+    assert_eq!(sources, ["shm", "tcp", "tcp", "tcp", "send-many", "generator", "slices", "slices"]);
+    let [pushed @ .., few, many] = &points[..] else { panic!("{found}") };
     for point in pushed {
         check_cpu_of_processes(&point["source_cpu_us"]);
         assert!(point["readout_cpu_us"].as_f64().is_some_and(|cpu| cpu > 0.0), "{point}");
     }
-    let number = |key: &str| slices[key].as_u64().unwrap();
-    assert_eq!(number("chunks_in"), number("chunks_in_slices") + number("chunks_late") + number("chunks_left"));
-    assert!(number("slices") > 0 && number("chunks_in_slices") > 0, "{slices}");
+    for slices in [few, many] {
+        let number = |key: &str| slices[key].as_u64().unwrap();
+        assert_eq!(number("chunks_in"), number("chunks_in_slices") + number("chunks_late") + number("chunks_left"));
+        assert!(number("slices") > 0 && number("chunks_in_slices") > 0, "{slices}");
+    }
 }
 
 #[test]

@@ -490,9 +490,9 @@ pub enum BenchPart {
         /// Length of a payload in bytes
         #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
         bytes: u32,
-        /// Send chunks of time instead of numbered fragments
-        #[arg(long)]
-        timed: bool,
+        /// Send chunks of time instead of numbered fragments, each of so many ns
+        #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+        every: Option<u64>,
     },
     /// Emulated hosts
     Farm {

@@ -160,8 +160,8 @@ pub fn part(part: &BenchPart) -> Exit {
             let said = network::main(parent, building);
             said.map(|said| _ = print(&said)).map_err(|error| error.to_string())
         }
-        BenchPart::Free { ref folder, sources, bytes, timed } => {
-            let arguments = links::FreeArguments { folder: folder.clone(), sources, bytes, timed };
+        BenchPart::Free { ref folder, sources, bytes, every: every_ns } => {
+            let arguments = links::FreeArguments { folder: folder.clone(), sources, bytes, every_ns };
             links::free_main(&arguments).map_err(|error| error.to_string())
         }
         BenchPart::Farm { ref socket } => emulation::farm::main(socket).map_err(|error| error.to_string()),

@@ -3,10 +3,10 @@
 //! | source | is measured | reference |
 //! |---|---|---|
 //! | `shm` | a program in C, over shared memory | [`ring`]: a ring of slots |
-//! | `tcp` | the same over TCP | [`reference`]: plain writes and reads of 64 kB |
+//! | `tcp` | the same over TCP, with fragments of several lengths | [`reference`]: plain writes and reads of 64 kB |
 //! | `send-many` | a program in Python that hands over many fragments at a time | [`ring`] |
 //! | `generator` | one that hands over each for itself | [`ring`] |
-//! | `slices` | event building of slices of time, of many free-running sources | the same with triggers |
+//! | `slices` | event building of slices of time, of many free-running sources, with few and many chunks in each | the same with triggers |
 //!
 //! The programs are built with an installed Weir, as those of users are. They write each payload anew; so do the bare sources. A
 //! read-out system takes the fragments with its whole driver: intake, component, event manager, triggers, clears ([`readout`]).
@@ -63,20 +63,26 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     let kinds = args.source.map_or_else(|| BenchSource::ALL.to_vec(), |source| vec![source]);
     let needs_kit = kinds.iter().any(|kind| *kind != BenchSource::Slices);
     let kit = needs_kit.then(|| Kit::make(args.prefix.as_deref(), &args.python)).transpose()?;
-    let points = kinds.iter().map(|kind| match (kind, &kit) {
-        (BenchSource::Slices, _) | (_, None) => sliced(args),
-        (kind, Some(kit)) => pushed(args, *kind, kit),
+    let points = kinds.iter().flat_map(|kind| match (kind, &kit) {
+        (BenchSource::Slices, _) | (_, None) => slices::CHUNKS.map(|chunks| sliced(args, chunks)).into(),
+        (BenchSource::Tcp, Some(kit)) => TCP_BYTES.map(|bytes| pushed(args, *kind, kit, bytes)).into(),
+        (kind, Some(kit)) => vec![pushed(args, *kind, kit, FRAGMENT_BYTES)],
     });
     let points = points.collect::<Result<Vec<_>, _>>()?;
-    Ok(Found(Points::new(points, |of: &Parameters| of.source == kinds[0])))
+    Ok(Found(Points::new(points, |of: &Parameters| of.source == kinds[0] && of.fragment_bytes == FRAGMENT_BYTES)))
 }
 
 /// One source.
-fn pushed(args: &BenchArgs, source: BenchSource, kit: &Kit) -> Result<Point<Parameters, More>, BenchError> {
+fn pushed(
+    args: &BenchArgs,
+    source: BenchSource,
+    kit: &Kit,
+    fragment_bytes: u32,
+) -> Result<Point<Parameters, More>, BenchError> {
     let parameters = Parameters {
         source,
         sources: 1,
-        fragment_bytes: FRAGMENT_BYTES,
+        fragment_bytes,
         chunks_per_slice: None,
         seconds: args.seconds / 3.0,
         pairs: PAIRS,
@@ -89,8 +95,8 @@ fn pushed(args: &BenchArgs, source: BenchSource, kit: &Kit) -> Result<Point<Para
     let (mut runs, mut parts) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let carrier = if source == BenchSource::Tcp { readout::Carrier::Tcp } else { readout::Carrier::Shared };
-        let ours = readout::run(carrier, FRAGMENT_BYTES, parameters.seconds, |at, key| {
-            kit.command(language, at, key, FRAGMENT_BYTES)
+        let ours = readout::run(carrier, fragment_bytes, parameters.seconds, |at, key| {
+            kit.command(language, at, key, fragment_bytes)
         })?;
         let figures = parameters.figures(ours.fragments, ours.seconds, ours.source_cpu_s + ours.readout_cpu_s);
         runs.push((figures, bare(&parameters)?));
@@ -105,7 +111,7 @@ fn pushed(args: &BenchArgs, source: BenchSource, kit: &Kit) -> Result<Point<Para
 fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     let &Parameters { fragment_bytes, seconds, .. } = parameters;
     let measured = if parameters.source == BenchSource::Tcp {
-        let batch = BATCH_BYTES / fragment_bytes;
+        let batch = (BATCH_BYTES / fragment_bytes).max(1);
         let bare = reference::Parameters {
             sources: 1,
             fragment_bytes,
@@ -127,23 +133,24 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
 }
 
 /// Many sources, without a trigger and with one.
-fn sliced(args: &BenchArgs) -> Result<Point<Parameters, More>, BenchError> {
+fn sliced(args: &BenchArgs, chunks: u32) -> Result<Point<Parameters, More>, BenchError> {
     let parameters = Parameters {
         source: BenchSource::Slices,
         sources: slices::SOURCES,
-        fragment_bytes: slices::CHUNK_BYTES,
-        chunks_per_slice: Some([slices::CHUNKS, slices::OVERLAP]),
+        fragment_bytes: slices::PIECE_BYTES,
+        chunks_per_slice: Some([chunks, slices::OVERLAP]),
         seconds: (args.seconds / 3.0).max(slices::SECONDS_MIN),
         pairs: PAIRS,
     };
     let mut books = slices::Books::default();
     let (mut ours, mut triggered) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
-        let sliced = slices::run(slices::Building::Slices, parameters.seconds)?;
         let whole = slices::run(slices::Building::Triggers, parameters.seconds)?;
+        let every_ns = whole.every_ns();
+        let sliced = slices::run(slices::Building::Slices { chunks, every_ns }, parameters.seconds)?;
         books = sliced.books;
-        ours.push(parameters.figures(sliced.chunks, sliced.seconds, sliced.cpu_s));
-        triggered.push(parameters.figures(whole.chunks, whole.seconds, whole.cpu_s));
+        ours.push(parameters.figures(sliced.pieces, sliced.seconds, sliced.cpu_s));
+        triggered.push(parameters.figures(whole.pieces, whole.seconds, whole.cpu_s));
     }
     let runs: Vec<_> = ours.into_iter().zip(triggered).collect();
     let more = More { books: Some(books), ..More::default() };
@@ -163,10 +170,18 @@ impl Found {
         let texts = self.0.iter().map(|Point { comparison, more }| {
             let source = comparison.parameters().source;
             let names = if source == BenchSource::Slices { ["slices", "triggered"] } else { ["weir", "bare"] };
-            let mut text = format!("{}: {}", source.name(), comparison.to_text_as(names));
+            let mut text = format!(
+                "{}, {} B: {}",
+                source.name(),
+                comparison.parameters().fragment_bytes,
+                comparison.to_text_as(names)
+            );
             if let (Some(of_source), Some(readout)) = (more.source_cpu_us, more.readout_cpu_us) {
                 text +=
                     &format!("\nof the CPU {of_source:.3} µs in the source, {readout:.3} µs in the read-out system");
+            }
+            if let Some([chunks, overlap]) = comparison.parameters().chunks_per_slice {
+                text += &format!("\n{chunks} chunks of each source in a slice, and {overlap} of the next one");
             }
             if let Some(books) = more.books {
                 text += &format!("\n{books}");
@@ -179,6 +194,8 @@ impl Found {
 
 /// What the aims of sources are for.
 const FRAGMENT_BYTES: u32 = 1000;
+/// Of programs over TCP: that one, a short one, and a long one.
+const TCP_BYTES: [u32; 3] = [FRAGMENT_BYTES, 100, 10_000];
 const PAIRS: usize = 5;
 /// As many as stay in the caches.
 const SLOTS: u32 = 64;

@@ -1,9 +1,13 @@
 //! Slices of time of many free-running sources, beside events of as many sources of which one triggers.
 //!
-//! The sources are threads of one process. Each writes and sends pieces of equal length, over shared memory, as fast as
-//! they are taken. Without a trigger a piece is a chunk of time, which follows the one before it. A slice takes the chunks
-//! of a tenth of its length that follow it, too. With a trigger a piece is the fragment of an event, as long as the chunks
-//! of a slice together. One process is the partition: no bytes move, so that the bookkeeping of either is all that costs.
+//! The sources are threads of one process. Each writes and sends pieces of one length, the same on both sides, over shared memory. With a
+//! trigger a piece is the fragment of an event, and sources send as fast as pieces are taken. Without one a piece is a chunk of
+//! time, which follows the one before it. Such sources run free, by the clock: they send as many pieces in a second as the triggered builder
+//! has just taken. More would have slices left out, fewer would show nothing.
+//!
+//! A slice has one chunk of each source, as an event has one fragment, or ten. It takes what follows it within a tenth of its length,
+//! too: one more of each source. What is compared are pieces in a second; one in two slices counts once. One process is the
+//! partition: no bytes move, so that the bookkeeping of either is all that costs.
 
 use std::fmt;
 use std::io;
@@ -19,13 +23,19 @@ use driver::scratch::Scratch;
 use link::{Address, Head, LinkError, Order, Sender, Settings};
 use partition::{Outcome, Run, conduct};
 use serde::Serialize;
+use transport::clock;
 
 use super::super::{BenchError, sound};
 
 /// What events are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Building {
-    Slices,
+    Slices {
+        /// Chunks of a source that begin within a slice.
+        chunks: u32,
+        /// How long a chunk lasts.
+        every_ns: u64,
+    },
     Triggers,
 }
 
@@ -33,8 +43,8 @@ pub(super) enum Building {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Built {
     pub(super) books: Books,
-    /// In events, in units of a chunk.
-    pub(super) chunks: u64,
+    /// In events.
+    pub(super) pieces: u64,
     pub(super) seconds: f64,
     /// Of the partition.
     pub(super) cpu_s: f64,
@@ -66,15 +76,22 @@ pub(in super::super) struct FreeArguments {
     pub(in super::super) folder: PathBuf,
     pub(in super::super) sources: u32,
     pub(in super::super) bytes: u32,
-    /// Whether they send chunks of time.
-    pub(in super::super) timed: bool,
+    /// How long a chunk lasts, if they send chunks of time.
+    pub(in super::super) every_ns: Option<u64>,
+}
+
+impl Built {
+    /// How long the pieces of a source last that sends as many as were built.
+    pub(super) fn every_ns(&self) -> u64 {
+        (f64::from(SOURCES) * self.seconds / self.pieces as f64 * 1e9).max(1.0) as u64
+    }
 }
 
 /// Builds for so long, and for longer if nothing was built in that time.
 pub(super) fn run(building: Building, mut seconds: f64) -> Result<Built, BenchError> {
     loop {
         let built = run_once(building, seconds)?;
-        if built.chunks > 0 || seconds > LONGEST_SECONDS {
+        if built.pieces > 0 || seconds > LONGEST_SECONDS {
             return Ok(built);
         }
         seconds *= 2.0;
@@ -95,11 +112,11 @@ fn run_once(building: Building, seconds: f64) -> Result<Built, BenchError> {
     sources.wait().map_err(failed("the program of the sources"))?;
     let conducted = conducted.map_err(BenchError::Run)?;
     let books = Books::of(&conducted, sound(&conducted)?.built_complete);
-    if building == Building::Slices && books.chunks_in != books.in_events + books.late + books.left {
+    if building != Building::Triggers && books.chunks_in != books.in_events + books.late + books.left {
         return Err(BenchError::Chunks { books: books.to_string() });
     }
-    let chunks = books.in_events * u64::from(building.piece_bytes() / CHUNK_BYTES);
-    Ok(Built { books, chunks, seconds: conducted.duration.as_secs_f64(), cpu_s: conducted.cpu.as_secs_f64() })
+    let pieces = books.in_events;
+    Ok(Built { books, pieces, seconds: conducted.duration.as_secs_f64(), cpu_s: conducted.cpu.as_secs_f64() })
 }
 
 impl Books {
@@ -118,26 +135,17 @@ impl Books {
 impl fmt::Display for Books {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { chunks_in, in_events, late, left, events } = self;
-        write!(f, "{chunks_in} chunks: {in_events} in {events} slices, {late} late, {left} left")
+        write!(f, "{chunks_in} chunks in = {in_events} in {events} slices + {late} late + {left} left")
     }
 }
 
 fn spawn(building: Building, folder: &Path) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench-part", "free"]).arg(folder).args([SOURCES, building.piece_bytes()].map(|n| n.to_string()));
-    if building == Building::Slices {
-        command.arg("--timed");
+    command.args(["bench-part", "free"]).arg(folder).args([SOURCES, PIECE_BYTES].map(|n| n.to_string()));
+    if let Building::Slices { every_ns, .. } = building {
+        command.args(["--every", &every_ns.to_string()]);
     }
     command.stdin(Stdio::null()).spawn()
-}
-
-impl Building {
-    fn piece_bytes(self) -> u32 {
-        match self {
-            Self::Slices => CHUNK_BYTES,
-            Self::Triggers => CHUNK_BYTES * CHUNKS,
-        }
-    }
 }
 
 /// The life of the sources: they send until their links end.
@@ -151,14 +159,14 @@ pub(in super::super) fn free_main(arguments: &FreeArguments) -> Result<(), LinkE
 }
 
 fn send(arguments: &FreeArguments, place: u32) -> Result<(), LinkError> {
-    let &FreeArguments { bytes, timed, .. } = arguments;
+    let &FreeArguments { bytes, every_ns, .. } = arguments;
     let at = Address::Shared(arguments.folder.join(format!("{place}.sock"))).to_string();
     let settings = Settings { name: name(place), id: None, key: None, patience: Duration::from_secs(60) };
     let mut sender = Sender::open(&at, &settings)?;
-    let (mut is_running, mut piece) = (false, 0);
+    let (mut is_running, mut piece, mut begun) = (false, 0, clock::now());
     loop {
-        match sender.wait(WAIT)? {
-            Order::Start { .. } => (is_running, piece) = (true, 0),
+        match sender.wait(if every_ns.is_some() { PAUSE } else { WAIT })? {
+            Order::Start { .. } => (is_running, piece, begun) = (true, 0, clock::now()),
             Order::Stop => {
                 is_running = false;
                 sender.end()?;
@@ -166,12 +174,14 @@ fn send(arguments: &FreeArguments, place: u32) -> Result<(), LinkError> {
             Order::Closed => return Ok(()),
             Order::Nothing => {}
         }
-        while is_running && !sender.has_order() {
+        // What of them is over by now.
+        let over = every_ns.map_or(u64::MAX, |every_ns| clock::now().since(begun).as_nanos() as u64 / every_ns);
+        while is_running && !sender.has_order() && piece < over {
             let Some(slot) = sender.reserve(bytes as usize)? else { break };
             slot.fill(piece as u8);
-            let head = match timed {
-                true => Head { time: Some((piece * CHUNK_NS, (piece + 1) * CHUNK_NS)), ..Head::default() },
-                false => Head { number: Some(piece), ..Head::default() },
+            let head = match every_ns {
+                Some(every_ns) => Head { time: Some((piece * every_ns, (piece + 1) * every_ns)), ..Head::default() },
+                None => Head { number: Some(piece), ..Head::default() },
             };
             sender.commit(&head, bytes as usize)?;
             piece += 1;
@@ -184,25 +194,20 @@ fn name(place: u32) -> String {
 }
 
 fn configuration(building: Building, seconds: f64, folder: &Path) -> String {
-    let (trigger, chunks) = match building {
-        Building::Slices => {
-            let (slice, after) = (u64::from(CHUNKS) * CHUNK_NS, u64::from(OVERLAP) * CHUNK_NS);
+    let (trigger, chunks, of_source) = match building {
+        Building::Slices { chunks, every_ns } => {
+            let slice = u64::from(chunks) * every_ns;
             let trigger =
-                format!("source = \"time\", slice = \"{slice} ns\", after = \"{after} ns\", grace = \"60 s\"");
-            (trigger, format!(", chunks = {}", 2 * (CHUNKS + OVERLAP)))
+                format!("source = \"time\", slice = \"{slice} ns\", after = \"{} ns\", grace = \"60 s\"", slice / 10);
+            let chunks = chunks + OVERLAP;
+            (trigger, format!("chunks = {}\n", 2 * chunks), chunks)
         }
-        Building::Triggers => (format!("source = \"link\", leader = \"{}\"", name(0)), String::new()),
-    };
-    let piece_bytes = building.piece_bytes();
-    let pages = match building {
-        Building::Slices => EVENTS * CHUNKS,
-        Building::Triggers => EVENTS,
+        Building::Triggers => (format!("source = \"link\", leader = \"{}\"", name(0)), String::new(), 1),
     };
     let source = |place: u32| {
         let (name, folder) = (name(place), folder.display());
         format!(
-            "[[source]]\nname = \"{name}\"\nat = \"shm:{folder}/{place}.sock\"\nsize_max = \"{piece_bytes} B\"{}\n",
-            chunks.replace(", ", "\n")
+            "[[source]]\nname = \"{name}\"\nat = \"shm:{folder}/{place}.sock\"\nsize_max = \"{PIECE_BYTES} B\"\n{chunks}"
         )
     };
     let sources: String = (0..SOURCES).map(source).collect();
@@ -213,24 +218,27 @@ fn configuration(building: Building, seconds: f64, folder: &Path) -> String {
         level1 = {{ {trigger} }}
         dfm = {{ clear_group = 8 }}
         sfi = {{ count = 1, events = 32, building = 16, outstanding_requests = 16, max_event_size = "{event_bytes} B" }}
-        ros = {{ count = 1, pages = {pages} }}
+        ros = {{ count = 1, pages = {PAGES} }}
         {sources}
         "#,
         milliseconds = (seconds * 1e3).round().max(1.0),
-        event_bytes = 4 * SOURCES * CHUNK_BYTES * (CHUNKS + OVERLAP),
+        event_bytes = 4 * SOURCES * PIECE_BYTES * of_source,
     )
 }
 
 pub(super) const SOURCES: u32 = 32;
-pub(super) const CHUNK_BYTES: u32 = 1000;
-/// A slice is as long as so many chunks, and takes so many of the next one.
-pub(super) const CHUNKS: u32 = 10;
+/// Of a chunk, and of a fragment.
+pub(super) const PIECE_BYTES: u32 = 1000;
+/// A slice is as long as so many chunks.
+pub(super) const CHUNKS: [u32; 2] = [1, 10];
+/// It takes so many of the next one.
 pub(super) const OVERLAP: u32 = 1;
-const CHUNK_NS: u64 = 1_000_000;
 /// Within less the first slices are not built.
 pub(super) const SECONDS_MIN: f64 = 0.2;
 /// A machine that builds nothing in as long does not build.
 const LONGEST_SECONDS: f64 = 10.0;
-/// Events for which a source has pages.
-const EVENTS: u32 = 128;
+/// Pieces for which a source has pages.
+const PAGES: u32 = 1280;
 const WAIT: Duration = Duration::from_millis(20);
+/// A source that runs free sends what came meanwhile together.
+const PAUSE: Duration = Duration::from_millis(2);
