@@ -138,6 +138,7 @@ impl Rob {
     }
 
     #[cold]
+    #[expect(clippy::needless_pass_by_value, reason = "it is let go here, not where every fragment passes")]
     fn count_dropped(&mut self, dropped: InsertError<Bulk>) {
         match dropped {
             InsertError::Duplicate(_) => self.counters.dropped_duplicate += 1,
