@@ -47,7 +47,7 @@ use timing::slices::Passed;
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 19;
+pub const VERSION: u16 = 20;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;

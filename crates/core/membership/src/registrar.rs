@@ -462,7 +462,7 @@ impl Registrar {
             // What was lifted or doubled is not said again, so that no list grows with the run.
             match (command, said.last()) {
                 (Command::Resume, Some(Command::Pause)) => _ = said.pop(),
-                (Command::Pause, Some(Command::Pause)) => {}
+                (Command::Pause | Command::Resume, Some(last)) if last == command => {}
                 (Command::Resume, _) if !said.contains(&Command::Pause) => {}
                 _ => said.push(*command),
             }

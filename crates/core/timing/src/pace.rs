@@ -60,11 +60,13 @@ impl Pace {
         Self { on_crossings: true, ..self }
     }
 
-    /// Offers the first trigger now.
+    /// Offers the first trigger now, unless triggers are offered already.
     pub fn start(&mut self, now: Time) {
-        self.start.get_or_insert(now);
-        self.exact = now;
-        self.next = Some(self.at_or_after(now));
+        if self.next.is_none() {
+            self.start.get_or_insert(now);
+            self.exact = now;
+            self.next = Some(self.at_or_after(now));
+        }
     }
 
     /// Offers no more.
@@ -177,6 +179,19 @@ mod tests {
         assert_eq!(offers(pace, Time::from_ns(7), 5), [7, 82, 132, 207, 257]);
         let pace = Pace::new(Spacing::Fixed(Duration::from_nanos(10)), 1).on_crossings();
         assert_eq!(offers(pace, Time::from_ns(7), 3), [7, 32, 57]);
+    }
+
+    #[test]
+    fn what_goes_on_is_not_started_again() {
+        let mut pace = Pace::new(Spacing::Fixed(Duration::from_nanos(100)), 1);
+        let at = Time::from_ns;
+        pace.start(at(5));
+        assert!(pace.take(at(5)));
+        pace.start(at(7));
+        assert_eq!(pace.next(), Some(at(105)));
+        pace.stop();
+        pace.start(at(8));
+        assert_eq!(pace.next(), Some(at(8)));
     }
 
     #[test]

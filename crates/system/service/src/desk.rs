@@ -23,7 +23,7 @@ use crate::operator::{Command, Operator};
 use crate::quality::{Histogram, NotKept, Own, Quality, References};
 use crate::rates::Recent;
 use crate::samples::{self, SampledEvent, Samples};
-use crate::status::{self, LastRun, RunStatus, Status, may, sentence, verbs};
+use crate::status::{self, LastRun, RunStatus, Status, may, sentence, shown, verbs};
 use crate::trend::{Sample, Trend};
 
 /// A partition and all that belongs to its command. Clones are the same desk.
@@ -479,22 +479,22 @@ impl Desk {
 
     /// Tells those who watch what has changed.
     fn tell(&self, change: impl FnOnce(&mut Status)) {
-        let (state, operator, follow, alarms) = {
+        let (state, begins, operator, follow, alarms) = {
             let kept = self.kept();
             let state = kept.control.as_ref().map_or(State::Absent, Control::state);
-            (state, kept.command.holder().cloned(), kept.follow.unwrap_or_default(), kept.quality.alarms())
+            let follow = kept.follow.unwrap_or_default();
+            (state, kept.begins, kept.command.holder().cloned(), follow, kept.quality.alarms())
         };
         self.0.status.send_if_modified(|status| {
             let before = status.clone();
             change(status);
-            // The run is over when what is known of it is kept.
-            let is_closing = state == State::Booted && status.run.is_some();
-            let state = if is_closing { State::Draining } else { state };
-            status.state = status::name(state);
-            status.verbs = if is_closing { Vec::new() } else { verbs(state) };
+            let shown = shown(state, status.run.is_some() && !begins);
+            status.state = status::name(shown);
+            // What is only to be kept yet cannot be ended faster.
+            status.verbs = if shown == state { verbs(state) } else { Vec::new() };
             status.operator = operator;
             (status.follow, status.alarms) = (follow, alarms);
-            status.sentence = sentence(state, status.run.as_ref(), status.last.as_ref());
+            status.sentence = sentence(shown, status.run.as_ref(), status.last.as_ref());
             *status != before
         });
     }

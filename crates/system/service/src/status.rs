@@ -153,9 +153,21 @@ pub(crate) fn sentence(state: State, run: Option<&RunStatus>, last: Option<&Last
     }
 }
 
+/// The state that people see. A run that has drained is over when what is known of it is kept.
+pub(crate) fn shown(state: State, run_goes_on: bool) -> State {
+    if state == State::Booted && run_goes_on { State::Draining } else { state }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_drains_until_it_is_kept() {
+        assert_eq!(shown(State::Booted, true), State::Draining);
+        assert_eq!(shown(State::Booted, false), State::Booted);
+        assert_eq!(shown(State::Running, true), State::Running);
+    }
 
     #[test]
     fn verbs_are_those_of_the_table() {
