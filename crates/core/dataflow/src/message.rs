@@ -82,10 +82,10 @@ pub enum Message {
         /// Whether none follows.
         last: bool,
     },
-    /// ROS → level 1: how far its sources have come in slices of time; changes only. At most 2¹⁶ slices beyond those that it
-    /// knows to be issued or left out. Answered by `PassedTaken`, and one at a time.
+    /// ROS → level 1: how far its sources have come in slices of time. It says so when that changes, and when a full link has room
+    /// again. At most 2¹⁶ slices beyond those that it knows to be issued or left out. Answered by `PassedTaken`, and one at a time.
     Passed(Passed),
-    /// Level 1 → ROS: the `Passed` that was not answered is taken.
+    /// Level 1 → ROS: it has taken the last `Passed`; the ROS may say another.
     PassedTaken,
     /// Level 1 → ROS of the leading source: this is to start, or to stop. Where events are slices of time, to every ROS: all sources are
     /// to stop.

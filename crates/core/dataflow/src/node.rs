@@ -136,7 +136,7 @@ impl Node {
         self.component.check();
     }
 
-    /// Whether it takes a message of this run, from the life of the sender that it knows to its own.
+    /// Whether a message is of this run, for the present life of this node, and from the life of the sender that it knows.
     pub fn is_current(&self, envelope: &Envelope) -> bool {
         envelope.to == self.id
             && envelope.run == self.run

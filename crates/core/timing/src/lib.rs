@@ -6,6 +6,8 @@
 //!
 //! Sources have [clocks](clock::Clock) of their own, and may [slip](slip::Slips): lose a trigger that others have. A [watch](watch::Watch)
 //! keeps an eye on all of a read-out system.
+//!
+//! What a source pushes goes at a [rate](rate_division::RateDivision).
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,6 +24,7 @@ mod interval;
 pub mod lateness;
 pub mod owed;
 pub mod pace;
+pub mod rate_division;
 pub mod rule;
 pub mod sliced;
 pub mod slices;

@@ -58,6 +58,10 @@ pub struct Passed {
     pub last: bool,
 }
 
+/// A read-out system says of so many slices at once, beyond those that it knows to be issued or left out. Level 1 takes no word
+/// for more.
+pub const PASSED_AHEAD_MAX: u64 = 1 << 16;
+
 /// Says when the next slice is to be made of what read-out systems have.
 ///
 /// That is when all sources have passed it; or a *grace* after the first one has. Slices that end by grace follow one another no
@@ -109,7 +113,8 @@ impl Metronome {
     /// Takes what a read-out system says.
     pub fn take(&mut self, now: Time, readout: usize, passed: Passed) {
         self.told[readout] = Told::Passed(passed);
-        let reach = passed.any.max(passed.all).max(passed.first);
+        let most = self.next.unwrap_or(passed.first).saturating_add(PASSED_AHEAD_MAX);
+        let reach = passed.any.max(passed.all).max(passed.first).min(most);
         if self.seen.back().is_none_or(|(slice, _)| *slice < reach) {
             self.seen.push_back((reach, now));
         }
@@ -118,7 +123,10 @@ impl Metronome {
     /// Looks what can be made now. The next slice, if it can.
     pub fn ready(&mut self, now: Time) -> Option<u64> {
         let next = self.begin(now)?;
-        self.ready = self.complete().max(self.ready);
+        if self.ready <= next {
+            let most = next.saturating_add(PASSED_AHEAD_MAX);
+            self.ready = self.complete().min(most).max(self.ready);
+        }
         if self.ready <= next && self.due(next).is_some_and(|due| due <= now) {
             self.ready = next + 1;
             self.ended = Some(now);
@@ -270,6 +278,24 @@ mod tests {
         metronome.take(ms(0), 0, passed(0, 1, 1_000_000));
         let made = (0..100).map(|now| taken(&mut metronome, ms(now)).len()).sum::<usize>();
         assert_eq!(made, 1 + 90, "one for each ms behind the grace");
+    }
+
+    #[test]
+    fn a_word_of_too_many_slices_is_forgotten_with_the_next_one() {
+        let mut metronome = metronome(1);
+        metronome.take(ms(0), 0, passed(0, u64::MAX, u64::MAX));
+        assert_eq!(metronome.ready(ms(0)), Some(0));
+        metronome.take(ms(1), 0, passed(0, 1, 1));
+        let made = taken(&mut metronome, ms(1)).len() as u64;
+        assert_eq!(made, PASSED_AHEAD_MAX);
+        assert_eq!((metronome.next_deadline(), taken(&mut metronome, ms(99))), (None, vec![]));
+    }
+
+    #[test]
+    fn the_last_slices_of_the_clock_are_made() {
+        let mut metronome = metronome(1);
+        metronome.take(ms(0), 0, passed(u64::MAX - 2, u64::MAX, u64::MAX));
+        assert_eq!(taken(&mut metronome, ms(0)), [u64::MAX - 2, u64::MAX - 1]);
     }
 
     #[test]

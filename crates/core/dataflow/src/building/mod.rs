@@ -11,7 +11,6 @@ pub(crate) mod directing;
 mod held;
 pub mod push_control;
 pub mod pushed;
-pub(crate) mod rate_division;
 pub mod request_credits;
 pub mod sfi;
 

@@ -298,16 +298,14 @@ impl Level1 {
         if !self.cuts_time() {
             return;
         }
-        let full =
-            self.receivers.iter().any(|receiver| receiver.reachable && receiver.busy & bit(BusyCause::Pages) != 0);
-        let is_held_back = self.is_held_back();
+        let (at_once, is_held_back) = (self.leaves_out_at_once(), self.is_held_back());
         let TriggerInput::Time(sliced) = &mut self.input else { return };
-        while !sliced.is_empty() && (!self.running || (is_held_back && (full || sliced.is_late(now)))) {
+        while self.untold < UNTOLD_MAX && !sliced.is_empty() && (at_once || (is_held_back && sliced.is_late(now))) {
             let slice = sliced.pop(now).expect("there is one");
             self.next = slice.next();
             self.untold += 1;
-            // A read-out system says of no more than a window what its sources have passed.
-            let due = if self.untold < self.parameters.in_flight { now + TELL_EVERY } else { now };
+            // Read-out systems say no more than so many slices ahead, and the next call goes on where this one ends.
+            let due = if self.untold < self.parameters.in_flight.min(UNTOLD_MAX) { now + TELL_EVERY } else { now };
             self.tell_due = Some(self.tell_due.map_or(due, |told| told.min(due)));
             if self.running {
                 self.counters.offered += 1;
@@ -315,6 +313,12 @@ impl Level1 {
                 self.counters.vetoed_busy += 1;
             }
         }
+    }
+
+    /// Whether slices that could be made have nothing to wait for.
+    fn leaves_out_at_once(&self) -> bool {
+        let is_full = |receiver: &Receiver| receiver.reachable && receiver.busy & bit(BusyCause::Pages) != 0;
+        !self.running || self.receivers.iter().any(is_full)
     }
 
     /// Whether slices are made or left out.
@@ -777,6 +781,9 @@ impl Component for Level1 {
         let owed = self.owed.is_late() && self.is_held_back();
         let offer = offer.map(|due| if owed { self.owed.until(due) } else { due });
         let outside = match &self.input {
+            TriggerInput::Time(sliced) if self.cuts_time() && !sliced.is_empty() && self.leaves_out_at_once() => {
+                Some(Time::ZERO)
+            }
             // What could be made and waits for nobody's room is an offer.
             TriggerInput::Time(sliced) if self.cuts_time() && (sliced.is_empty() || self.is_held_back()) => {
                 sliced.next_deadline()
@@ -825,6 +832,8 @@ const fn bit(cause: BusyCause) -> u8 {
 }
 
 const BURST: u64 = 64;
+/// Slices that are left out in one call, at most: level 1 shows that it lives in between.
+const UNTOLD_MAX: u64 = 1 << 12;
 
 /// An idle L2SV learns at least this often how far level 1 has come.
 const TELL_EVERY: Duration = Duration::from_millis(10);

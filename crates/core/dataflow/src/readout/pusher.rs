@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::byte_credits::{PushWindow, cost};
-use crate::building::rate_division::RateDivision;
 use base::ids::{EventId, NodeId};
 use base::random::Random;
 use base::time::Time;
 use timing::lateness::Lateness;
+use timing::rate_division::RateDivision;
 
 /// How a read-out system pushes.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,7 +18,7 @@ use dataflow::report::{Counters, Level1Counters, LinkState, RosCounters};
 use timing::Interval;
 use timing::rule::Rule;
 use timing::sliced::Sliced;
-use timing::slices::{Passed, Slices};
+use timing::slices::{PASSED_AHEAD_MAX as FAR, Passed, Slices};
 
 use crate::{level1, pass};
 
@@ -27,8 +27,6 @@ const ROS: [NodeId; 2] = [NodeId(2), NodeId(5)];
 const DFM: NodeId = NodeId(3);
 const SFI: NodeId = NodeId(4);
 const GRACE: Duration = Duration::from_millis(5);
-/// Slices that level 1 is told of at once.
-const FAR: u64 = 1 << 16;
 /// Of a slice.
 const LENGTH: u64 = 100;
 
@@ -122,6 +120,44 @@ fn one_word_of_how_far_sources_have_come_is_on_its_way() {
     assert_eq!(told_of(ros.pass([taken.clone()])), told(10), "and that in one");
     assert_eq!(told_of(ros.pass([taken])), []);
     assert_eq!(told_of(ros.pass([passed(0, 1100)])), told(11));
+}
+
+/// What is on its way to a level 1 that has died will not be answered.
+#[test]
+fn a_new_life_of_level_1_is_told_what_was_on_its_way_to_the_former() {
+    let mut ros = Driver::running(timed());
+    assert_eq!(told_of(ros.pass([chunk(0, 710, 720)])).len(), 1);
+    assert_eq!(told_of(ros.pass([chunk(0, 910, 920)])), [], "it has not answered");
+    let told = vec![Passed { first: 7, all: 0, any: 9, last: false }];
+    let states = [PeerState::Down, PeerState::Up(Incarnation(1))];
+    assert_eq!(told_of(ros.pass(states.map(|state| Input::Peer { node: LEVEL1, state }))), told);
+    assert_eq!(told_of(ros.pass([chunk(0, 1010, 1020)])), [], "one word is on its way again");
+}
+
+/// Level 1 waits for room, and at the end of a run nothing else may make a word.
+#[test]
+fn a_drain_says_that_there_is_room_while_a_word_is_on_its_way() {
+    let mut ros = Driver::running(timed());
+    let full = ros.pass((0..5).map(|at| chunk(0, at * 100, at * 100 + 10)));
+    assert_eq!((full.iter().find_map(busy_of), told_of(full).len()), (Some(true), 1));
+    let room = ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(4)))]);
+    assert_eq!(room.iter().find_map(busy_of), None, "that waits for the answer");
+    let drain = ros.pass([Input::Command(Command::Drain)]);
+    assert_eq!(drain.iter().filter_map(busy_of).collect::<Vec<_>>(), [false]);
+}
+
+/// Level 1 is owed a word with the room that it hears of, and gets it though the room is gone.
+#[test]
+fn a_link_that_is_full_again_in_the_pass_in_which_it_got_room_says_so_with_one_word() {
+    let mut ros = Driver::running(timed());
+    ros.pass((0..5).map(|at| chunk(0, at * 100, at * 100 + 10)));
+    assert_eq!(ros.told([says(LEVEL1, Message::PassedTaken)]), []);
+    let full_again = (2..6).map(|at| chunk(0, 400 + at * 10, 410 + at * 10));
+    let actions = ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(3)))].into_iter().chain(full_again));
+    assert_eq!(actions.iter().filter_map(busy_of).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(told_of(actions), [Passed { first: 0, all: 0, any: 5, last: false }], "that is not new");
+    let more = ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(9)))]);
+    assert_eq!(more.iter().find_map(busy_of), None, "one at a time");
 }
 
 /// Slices that are left out make room as often as sources send, however long level 1 is in hearing of it.
@@ -275,6 +311,34 @@ fn a_window_of_slices_that_are_left_out_is_told_at_once() {
     assert!(!is_told(&actions, 0), "one may wait for the next: {actions:?}");
     let actions = level1.input(passed(4));
     assert!(is_told(&actions, 3), "{actions:?}");
+}
+
+/// Else a wrong number kept level 1 in one call for ever, without a sign of life.
+#[test]
+fn a_word_of_more_slices_than_there_can_be_keeps_level_1_in_no_call() {
+    let mut level1 = Metronome::running(100);
+    level1.tell(0, 0, 1, 1);
+    assert_eq!(level1.tell(1, 0, 1, 1), [0]);
+    level1.input(Input::Command(Command::Pause));
+    level1.tell(0, 0, u64::MAX, u64::MAX);
+    let told = |actions: Vec<Action>| {
+        let last = |action| {
+            if let Action::Send { to, message: Message::IssuedUpTo(last) } = action { Some((to, last)) } else { None }
+        };
+        actions.into_iter().filter_map(last).filter(|(to, _)| *to == ROS[0]).map(|(_, last)| last.0).collect::<Vec<_>>()
+    };
+    let word = Message::Passed(Passed { first: 0, all: u64::MAX, any: u64::MAX, last: false });
+    let mut lasts = told(level1.input(says(ROS[1], word)));
+    for _ in 0..2 {
+        assert!(level1.level1.next_deadline().is_some_and(|due| due <= level1.now), "it goes on at once");
+        lasts.extend(told(level1.input(Input::Deadline)));
+    }
+    assert_eq!(lasts, [1, 2, 3].map(|calls| calls << 12));
+    level1.tell(1, 0, 1, 1);
+    let more = (0..100).flat_map(|_| told(level1.input(Input::Deadline))).max();
+    assert_eq!(more, Some(FAR), "the next word is believed");
+    assert_eq!(level1.level1.next_deadline(), None);
+    assert_eq!(level1.counters().vetoed, 0, "it is paused");
 }
 
 /// It has not heard that its sources are to stop, and the run would wait for them for ever.

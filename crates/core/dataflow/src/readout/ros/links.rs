@@ -55,7 +55,7 @@ pub(super) enum Word {
     /// It has taken the last one.
     Taken,
     /// It is to get one, whether anything is new or not.
-    Due,
+    Owed,
     OnItsWay,
 }
 

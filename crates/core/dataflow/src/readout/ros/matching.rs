@@ -16,7 +16,7 @@ use base::time::Time;
 use timing::Interval;
 use timing::chunks::Chunks;
 use timing::rule::Axis;
-use timing::slices::Passed;
+use timing::slices::{PASSED_AHEAD_MAX, Passed};
 
 impl Ros {
     pub(super) fn on_chunk(
@@ -159,7 +159,7 @@ impl Ros {
         self.turn_links_on(out);
         let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
         let Some(passed) = links.passed(&self.robs) else { return };
-        if links.word == Word::Due || (links.word == Word::Taken && links.told_passed != passed) {
+        if links.word == Word::Owed || (links.word == Word::Taken && links.told_passed != passed) {
             (links.told_passed, links.word) = (passed, Word::OnItsWay);
             out.send(level1, Message::Passed(passed));
         }
@@ -196,7 +196,7 @@ impl Ros {
             return;
         }
         if !full && links.word == Word::Taken {
-            (links.word, links.has_moved) = (Word::Due, true);
+            (links.word, links.has_moved) = (Word::Owed, true);
         }
         self.busy = full;
         self.tell_busy(out);
@@ -204,7 +204,7 @@ impl Ros {
 }
 
 impl Links {
-    /// How far the sources have come: not so many slices beyond those that were issued that level 1 would be long at them.
+    /// How far the sources have come. It bounds how far that is beyond what was issued, since level 1 goes through each slice.
     fn passed(&self, robs: &[Rob]) -> Option<Passed> {
         let all_slices = self.slice?;
         let next = self.newest_issued.map(|newest| newest.0.saturating_add(1));
@@ -240,6 +240,3 @@ impl Links {
         self.newest_issued.is_none_or(|newest| slices.of(time).abs_diff(newest.0) <= PLACED_WITHIN)
     }
 }
-
-/// Slices that level 1 is told of at once. It may leave them out one by one.
-const PASSED_AHEAD_MAX: u64 = 1 << 16;

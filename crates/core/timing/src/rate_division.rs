@@ -9,7 +9,7 @@ use base::time::Time;
 /// A message may go while there is credit, and takes as much as it is long: what is owed is waited for before the next. Credit
 /// comes in ideal time: a source that sleeps too long, or has no processor, sends afterwards what it could have sent meanwhile.
 #[derive(Clone, Debug)]
-pub(crate) struct RateDivision {
+pub struct RateDivision {
     bytes_per_s: u64,
     burst: Duration,
     /// What the first message waits.
@@ -25,7 +25,7 @@ impl RateDivision {
     ///
     /// # Panics
     /// If the rate is 0.
-    pub(crate) fn new(bytes_per_s: u64, burst_bytes: u64, phase: f64) -> Self {
+    pub fn new(bytes_per_s: u64, burst_bytes: u64, phase: f64) -> Self {
         assert!(bytes_per_s > 0, "a rate above 0");
         let takes = |bytes: u64| Duration::from_secs_f64(bytes as f64 / bytes_per_s as f64);
         let phase = takes(LARGE_BYTES).mul_f64(phase.clamp(0.0, 1.0));
@@ -33,13 +33,13 @@ impl RateDivision {
     }
 
     /// When the message that is there now may go.
-    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
+    pub fn ready_at(&mut self, now: Time) -> Time {
         let paid = *self.paid.get_or_insert(now + self.phase + self.burst);
         Time::from_ns(paid.as_ns().saturating_sub(self.burst.as_nanos() as u64))
     }
 
     /// Counts a message that goes, from a source that is late by so much at times.
-    pub(crate) fn take(&mut self, now: Time, late: Duration, bytes: u64) {
+    pub fn take(&mut self, now: Time, late: Duration, bytes: u64) {
         let takes_ns = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_s);
         let takes = Duration::from_nanos(u64::try_from(takes_ns).unwrap_or(LONG_NS).min(LONG_NS));
         let owed_from = Time::from_ns(now.as_ns().saturating_sub(late.as_nanos() as u64));
