@@ -76,6 +76,10 @@ impl Link<'_> {
         if let Some(report) = report.filter(|_| is_whole) {
             let counters = report.links[usize::from(source.rob)].counters;
             self.counts(&books, &counters, &mut failures);
+            let (heard, said) = (books.newest.unwrap_or(0), outcomes.issued_up_to.0);
+            if plan.is_healthy() && heard < said {
+                failures.push(format!("it has heard of slices up to {heard}, and level 1 has said {said}"));
+            }
         }
         failures
     }

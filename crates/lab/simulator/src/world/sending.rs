@@ -63,7 +63,7 @@ impl World {
             return self.schedule(at, What::ToController(envelope, message));
         }
         let message = self.plant_in(message);
-        let copies = self.plant(&message);
+        let copies = self.plant(to, &message);
         if copies == 0 {
             return;
         }

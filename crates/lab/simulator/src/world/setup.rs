@@ -287,11 +287,13 @@ pub enum Planted {
     HastySlices,
     /// A chunk comes and is in no book.
     LostChunk,
+    /// Level 1 does not tell one read-out system of slices that it leaves out.
+    UntoldSlices,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -320,6 +322,7 @@ impl Planted {
         Self::WideSlices,
         Self::HastySlices,
         Self::LostChunk,
+        Self::UntoldSlices,
     ];
 
     /// Whether it shows only where applications join.
@@ -329,7 +332,7 @@ impl Planted {
 
     /// Whether it shows only where events are slices of time.
     pub const fn is_of_slices(self) -> bool {
-        matches!(self, Self::WideSlices | Self::HastySlices | Self::LostChunk)
+        matches!(self, Self::WideSlices | Self::HastySlices | Self::LostChunk | Self::UntoldSlices)
     }
 
     /// The level of faults at which it shows: some only where an application dies.

@@ -230,7 +230,7 @@ impl World {
     }
 
     /// How often a message is sent: once, unless a bug is planted on it.
-    pub(super) fn plant(&mut self, message: &Message) -> usize {
+    pub(super) fn plant(&mut self, to: NodeId, message: &Message) -> usize {
         let mut strike = |number: u64| {
             self.planted += 1;
             self.planted == number
@@ -239,6 +239,7 @@ impl World {
             (Some(Planted::Duplicate), Message::Record(_)) if strike(1) => 2,
             (Some(Planted::LostCredit), Message::Pull(1)) if strike(3) => 0,
             (Some(Planted::ForgottenResults), Message::L1Again { .. }) => 0,
+            (Some(Planted::UntoldSlices), Message::IssuedUpTo(_)) if self.readout.first() == Some(&to) => 0,
             _ => 1,
         }
     }
