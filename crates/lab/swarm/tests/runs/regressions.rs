@@ -444,12 +444,6 @@ fn slices_that_a_dead_level_1_has_issued_are_made_by_who_knows_of_no_death() {
     holds_in(EDITION_OF_SLICES, 101_338, 3);
 }
 
-/// A source that had died before it was ever told to send began with the begin of the world. In a later run that was long ago.
-#[test]
-fn a_source_that_dies_before_it_is_to_send_begins_with_the_present() {
-    holds_in(EDITION_OF_SLICES, 332_696_970_773, 5);
-}
-
 /// A read-out system returned when all slices so far had been left out, and was not told of them. It was full of older chunks for ever.
 #[test]
 fn a_read_out_system_that_returns_hears_of_slices_left_out() {
