@@ -75,26 +75,25 @@ pub(super) fn detectors(assembly: &Assembly, simulation: &Simulation) -> Detecto
     let each = assembly.of(Role::Ros).into_iter().enumerate().flat_map(of_system).collect();
     let first = u64::from(partition.run.first_lvl1_id);
     let beam = Beam { first, end: u64::MAX, gaps: 0.0, seed: partition.run.seed };
-    Detectors { beam, room: FRAGMENTS_PER_PASS, each }
+    Detectors { beam, room: FRAGMENTS_PER_PASS, clock_begins_ns: CLOCK_BEGINS_NS, each }
 }
 
 fn detector(partition: &Partition, place: usize, source: &LinkSource, simulated: &SimulatedSource) -> Source {
     let leads = partition.leader() == Some(place);
-    let (chunking, delay) = (chunking(partition, simulated), simulated.delay.duration());
+    let delay = simulated.delay.duration();
     Source {
         ros: NodeId(0),
         rob: 0,
         leads,
         one_by_one: leads && source.handshake == Some(Handshake::Eudet),
-        rhythm: if leads { Rhythm::Alone(simulated.interval().duration()) } else { Rhythm::Behind(delay) },
+        rhythm: if leads { Rhythm::Alone(simulated.interval().duration()) } else { Rhythm::After(delay) },
         says: match partition.matching(source) {
             Matching::Number => Says::NumberAndTime,
-            Matching::Time | Matching::Count => {
-                Says::TimeAndCount(source.first_count.unwrap_or_default().unsigned_abs())
-            }
+            Matching::Time => Says::Time,
+            Matching::Count => Says::Count(source.first_count.unwrap_or_default()),
         },
-        chunking,
-        latency: LATENCY + if chunking.is_some() { delay } else { Duration::ZERO },
+        chunking: chunking(partition, simulated),
+        latency: LATENCY,
         habits: Habits { leaves_out: 1.0 - simulated.efficiency.as_f64(), ..Habits::default() },
     }
 }
@@ -110,7 +109,7 @@ fn chunking(partition: &Partition, simulated: &SimulatedSource) -> Option<Chunki
 const FRAGMENTS_PER_PASS: usize = 256;
 /// Of a link in one direction, on one host.
 const LATENCY: Duration = Duration::from_micros(5);
-/// Slices are counted from there.
+/// Slices are counted from there, and triggers have their times by that.
 const CLOCK_BEGINS_NS: u64 = 1_700_000_000_000_000_000;
 /// Longer than any run.
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);

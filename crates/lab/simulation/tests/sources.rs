@@ -72,6 +72,52 @@ fn free_running_sources_make_slices() {
 }
 
 #[test]
+fn each_fragment_is_delayed_by_itself() {
+    // A trigger each 0.5 ms in the mean: many are there before the first one is sent.
+    let late = "simulation.source=[{name=\"tlu\",rate=\"2 kHz\"},{name=\"telescope\",delay=\"5 ms\"}]";
+    let summary = simulated(&example("test-beam"), &["run.events=1000", late]);
+    assert_eq!(count(&summary, "built_complete"), 1000, "{summary}");
+
+    let [p50, p99] = ["p50", "p99"].map(|key| summary["latency_ns"]["build"][key].as_u64().unwrap());
+    assert!((4_900_000..6_000_000).contains(&p50) && p99 < 6_000_000, "{p50} ns, {p99} ns");
+}
+
+#[test]
+fn a_delay_of_chunks_is_no_length_of_a_link() {
+    // A hundred chunks of 2 ms are delayed at a time, more than a link holds.
+    let late: Vec<String> = (1..=8).map(|source| format!("{{name=\"stream-{source}\",delay=\"200 ms\"}}")).collect();
+    let late = format!("simulation.source=[{}]", late.join(","));
+    let summary = simulated(&example("streaming"), &["run.duration=1 s", "level1.grace=1 s", &late]);
+
+    assert_eq!(summary["state"], "ok", "{summary}");
+    let built = count(&summary, "built_complete");
+    assert!((76..=81).contains(&built), "{built} slices of 10 ms in 800 ms");
+}
+
+#[test]
+fn a_source_that_counts_triggers_counts_those_too_that_it_has_no_data_of() {
+    let beam = |more: &str, source: &str| {
+        let text = format!(
+            "partition.name = \"p\"\nrun.events = 500\nlevel1 = {{ source = \"link\", grace = \"1 ms\" }}\nros.count = 1\nsfi.count = 1\n\
+             dfm = {{}}\n[[source]]\nname = \"tlu\"\n[[source]]\nname = \"device\"\nmatch = \"count\"\n{more}\n\
+             [[simulation.source]]\nname = \"device\"\n{source}\n"
+        );
+        summary_of(Partition::parse("p.toml", &text, &[]).unwrap())
+    };
+    for (more, complete) in [("", 500), ("first_count = 7", 500), ("first_count = -3", 497)] {
+        let summary = beam(more, "");
+        assert_eq!(count(&summary, "built_complete"), complete, "{more}: {summary}");
+    }
+    let summary = beam("", "efficiency = \"80 %\"");
+
+    let complete = count(&summary, "built_complete");
+    assert!((360..440).contains(&complete), "{complete}");
+    // Counts that lag behind would make nearly all events wait in vain for the source to pass them.
+    let unpassed = summary["links"][1]["unpassed"].as_u64().unwrap();
+    assert!(unpassed < 100, "{unpassed} of {summary}");
+}
+
+#[test]
 fn who_cannot_be_simulated_is_named() {
     let text = "[partition]\nname = \"p\"\n[level1]\nsource = \"external\"\n[[level1.processor]]\nname = \"calo\"\n[ros]\ncount = 1\n\
                 [dfm]\n[sfi]\ncount = 1\n";
@@ -81,12 +127,19 @@ fn who_cannot_be_simulated_is_named() {
 
 fn simulated(path: &Path, set: &[&str]) -> Value {
     let set: Vec<String> = set.iter().map(|key| (*key).to_owned()).collect();
-    let partition = Partition::load(path, &set).unwrap_or_else(|error| panic!("{error}"));
+    summary_of(Partition::load(path, &set).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn summary_of(partition: Partition) -> Value {
     let simulated = simulate(partition, Trace::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut summary = serde_json::to_value(simulated.summary()).unwrap();
     // Of the machine that simulates.
     summary.as_object_mut().unwrap().remove("environment");
     summary
+}
+
+fn count(summary: &Value, key: &str) -> u64 {
+    summary["accounting"][key].as_u64().unwrap()
 }
 
 fn example(name: &str) -> PathBuf {

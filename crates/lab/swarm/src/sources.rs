@@ -131,6 +131,7 @@ impl Plan {
         Detectors {
             beam: Beam::of(self.events + more, self.first, gaps, self.seed),
             room: self.pages.saturating_sub(above).max(1),
+            clock_begins_ns: 0,
             each,
         }
     }

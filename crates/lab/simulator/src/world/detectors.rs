@@ -13,6 +13,8 @@ pub struct Detectors {
     pub beam: Beam,
     /// Most fragments that a read-out system takes from a link in a pass.
     pub room: usize,
+    /// What the clocks of sources say at the begin of the world, in ns; of those that tell the times of triggers.
+    pub clock_begins_ns: u64,
     /// The sources.
     pub each: Vec<Source>,
 }
@@ -64,7 +66,7 @@ pub struct Source {
     pub rhythm: Rhythm,
     /// What it says of a fragment.
     pub says: Says,
-    /// How it cuts time, if it sends chunks of that; it sends each when that is over, whatever its rhythm is.
+    /// How it cuts time, if it sends chunks of that. It sends each when that is over, or so long after as its rhythm says.
     pub chunking: Option<Chunking>,
     /// What its link takes in each direction.
     pub latency: Duration,
@@ -72,13 +74,25 @@ pub struct Source {
     pub habits: Habits,
 }
 
+impl Source {
+    /// The number of the first trigger that it has data of, if this is the first of all.
+    pub(super) fn begins_with(&self, first: u64) -> u64 {
+        match self.says {
+            Says::Count(count) if count < 0 => first.saturating_add(count.unsigned_abs()),
+            _ => first,
+        }
+    }
+}
+
 /// When a source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rhythm {
     /// On its own: a fragment after each such interval, which varies up to twice.
     Alone(Duration),
-    /// So long behind the leading source.
+    /// It looks so long behind a trigger of the leading source, and sends what there is by then.
     Behind(Duration),
+    /// Each fragment so long after its trigger, or after the end of its chunk.
+    After(Duration),
 }
 
 /// What a source says of a fragment. A time is that of the trigger, in ns by the clock of the world.
@@ -89,8 +103,10 @@ pub enum Says {
     Number,
     /// Number and time.
     NumberAndTime,
-    /// The time, and how many it has sent before, counted from this number on.
-    TimeAndCount(u64),
+    /// The time. It counts what it has sent.
+    Time,
+    /// The time, and which trigger it is, counted from this number on; in a beam without gaps. It sends none with a number below 0.
+    Count(i64),
 }
 
 /// How a source cuts time into chunks.

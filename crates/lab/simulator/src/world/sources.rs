@@ -23,9 +23,9 @@ use triggers::Triggers;
 pub(super) struct Sources {
     beam: Beam,
     room: usize,
-    /// There are no more triggers below this number to come from the leading source, or from one processor.
-    led_below: u64,
-    /// When the last ones came.
+    /// What clocks say at the begin of the world, in ns.
+    clock_begins_ns: u64,
+    /// Those of the leading source, or of the processor that is ahead.
     triggers: Triggers,
     lines: Vec<Line>,
 }
@@ -116,7 +116,7 @@ impl Line {
             ended: false,
             off: false,
             wake: None,
-            next: if source.chunking.is_some() { 0 } else { first },
+            next: if source.chunking.is_some() { 0 } else { source.begins_with(first) },
             first_chunk: None,
             sends_again: false,
             first_start: None,
@@ -144,18 +144,19 @@ impl Line {
         how_often > 0.0 && self.random.chance(how_often)
     }
 
-    /// The number that it sends next, if there is one already.
-    fn ahead(&self, beam: &Beam, led_below: u64) -> Option<u64> {
+    /// The number that it sends next, and from when on, if there is one already.
+    fn ahead(&self, beam: &Beam, triggers: &Triggers) -> Option<(u64, Time)> {
         let number = beam.next(self.next)?;
-        let may = match self.source.rhythm {
-            Rhythm::Alone(_) => true,
-            Rhythm::Behind(_) => number < led_below,
+        let from = match self.source.rhythm {
+            Rhythm::Alone(_) => Time::ZERO,
+            Rhythm::Behind(_) => triggers.since(number).map(|_| Time::ZERO)?,
+            Rhythm::After(delay) => triggers.since(number)? + delay,
         };
-        may.then_some(number)
+        Some((number, from))
     }
 
     /// What it sends at once, each with whether that is damaged.
-    fn fragments(&mut self, number: u64, beam: &Beam, led_below: u64) -> Vec<(u64, bool)> {
+    fn fragments(&mut self, number: u64, second: impl FnOnce(&Self) -> Option<u64>) -> Vec<(u64, bool)> {
         let habits = self.source.habits.clone();
         let mut numbers = Vec::new();
         if self.does(habits.invents) && number > self.next {
@@ -171,8 +172,7 @@ impl Line {
             numbers.push(number ^ 1 << (32 + self.random.below(31)));
         }
         self.next = number + 1;
-        let second = self.ahead(beam, led_below);
-        if let Some(second) = second
+        if let Some(second) = second(self)
             && self.does(habits.swaps)
         {
             self.doings.swapped += 1;
@@ -199,14 +199,21 @@ impl Line {
 
 impl Sources {
     pub(super) fn new(detectors: &Detectors, seed: u64) -> Self {
-        let Detectors { beam, room, each } = detectors;
+        let Detectors { beam, room, clock_begins_ns, each } = detectors;
         let line = |source: &Source| Line::new(source.clone(), seed, beam.first);
         let lines = each.iter().map(line).collect();
-        Self { beam: *beam, room: *room, led_below: beam.first, triggers: Triggers::default(), lines }
+        let triggers = Triggers::new(beam.first);
+        Self { beam: *beam, room: *room, clock_begins_ns: *clock_begins_ns, triggers, lines }
     }
 
     pub(super) fn doings(self) -> Vec<Doings> {
         self.lines.into_iter().map(|line| line.doings).collect()
+    }
+
+    /// The time of a trigger, by the clock of the world; none for a number that no trigger had.
+    fn time_of(&self, number: u64) -> Interval {
+        let at = self.triggers.since(number).map(|since| self.clock_begins_ns.saturating_add(since.as_ns()));
+        at.map_or(Interval::default(), |at| Interval::new(at, at))
     }
 
     fn place(&self, ros: NodeId, rob: u16) -> Option<usize> {
@@ -276,7 +283,8 @@ impl World {
                 let line = &mut self.sources.lines[place];
                 line.lives = true;
                 if line.source.habits.begins_anew && line.doings.died > 0 {
-                    let first = line.source.chunking.map_or(Some(self.sources.beam.first), |_| line.first_chunk);
+                    let begin = line.source.begins_with(self.sources.beam.first);
+                    let first = line.source.chunking.map_or(Some(begin), |_| line.first_chunk);
                     line.sends_again = first.is_some();
                     line.next = first.unwrap_or(line.next);
                 }
@@ -370,7 +378,7 @@ impl World {
     /// It sends what there is for it to send now, or says that it has ended.
     fn source_sends(&mut self, place: usize) {
         let is_processor = self.is_processor(place);
-        let Sources { beam, led_below, lines, .. } = &mut self.sources;
+        let Sources { beam, triggers, lines, .. } = &mut self.sources;
         let line = &mut lines[place];
         let habits = &line.source.habits;
         if line.link.is_none() || !(line.started || line.stopping) || line.ended || (line.off && !habits.is_deaf) {
@@ -381,14 +389,17 @@ impl World {
         }
         let runs_ahead = matches!(line.source.rhythm, Rhythm::Alone(_));
         let sends = !(habits.is_silent || line.stopping && runs_ahead);
-        let ahead = line.ahead(beam, *led_below).filter(|_| sends);
-        let Some(number) = ahead else {
+        let ahead = line.ahead(beam, triggers).filter(|_| sends);
+        let Some((number, from)) = ahead else {
             let is_over = (line.source.leads || is_processor) && beam.next(line.next).is_none() && sends;
             if line.stopping || is_over {
                 self.source_ends(place);
             }
             return;
         };
+        if from > self.now {
+            return self.wake_source(place, from);
+        }
         if line.on_way >= ON_WAY_MAX {
             line.doings.blocked += 1;
             return;
@@ -398,33 +409,35 @@ impl World {
             line.not_before = self.now + line.source.habits.hesitation;
             return self.wake_source(place, self.now);
         }
-        let all = line.fragments(number, beam, *led_below);
+        let second = |line: &Line| line.ahead(beam, triggers).filter(|(_, from)| *from <= self.now);
+        let all = line.fragments(number, |line| second(line).map(|(number, _)| number));
         let idle = line.does(line.source.habits.idles).then_some(line.next);
         line.doings.idle += u64::from(idle.is_some());
         let pause = match line.source.rhythm {
             Rhythm::Alone(interval) => interval.mul_f64(2.0 * line.random.unit()),
-            Rhythm::Behind(_) => Duration::ZERO,
+            Rhythm::Behind(_) | Rhythm::After(_) => Duration::ZERO,
         };
         line.not_before = self.now + pause.max(BETWEEN_FRAGMENTS);
         let (leads, next) = (line.source.leads, line.next);
         line.off |= line.source.leads && line.source.one_by_one && !all.is_empty();
-        self.source_sends_fragments(place, &all, idle);
         // A trigger of one processor makes an event. It waits for no other processor.
         if leads || is_processor {
-            self.followers_see(next);
+            self.sources.note_triggers(next, self.now);
+        }
+        self.source_sends_fragments(place, &all, idle);
+        if leads || is_processor {
+            self.wake_followers();
         }
         self.wake_source(place, self.now);
     }
 
     fn source_sends_fragments(&mut self, place: usize, all: &[(u64, bool)], idle: Option<u64>) {
-        let Source { ros, rob, leads, says, .. } = self.sources.lines[place].source;
+        let Source { ros, rob, says, .. } = self.sources.lines[place].source;
         let is_processor = self.is_processor(place);
-        if leads && says != Says::Number {
-            self.sources.note_triggers(self.now, all);
-        }
-        let first = self.sources.lines[place].sent;
+        let beam_first = self.sources.beam.first;
+        let sent = self.sources.lines[place].sent;
         let mut news: Vec<LinkNews> = Vec::with_capacity(all.len() + 1);
-        for (before, &(number, damaged)) in (first..).zip(all) {
+        for (before, &(number, damaged)) in (sent..).zip(all) {
             let event = EventId(number);
             if is_processor {
                 news.push(LinkNews::Trigger(Box::new(self.setup.outside.trigger(rob, event))));
@@ -432,12 +445,16 @@ impl World {
             }
             let bulk = self.setup.outside.pushed(ros, rob, event);
             let status = if damaged { status::TRUNCATED } else { 0 };
-            let time = self.sources.triggers.time_of(number);
-            if let Says::TimeAndCount(first) = says {
-                news.push(LinkNews::Chunk { time, count: first + before, status, bulk });
+            let count = match says {
+                Says::Number | Says::NumberAndTime => None,
+                Says::Time => Some(before),
+                Says::Count(first) => Some(number.saturating_sub(beam_first).saturating_add_signed(first)),
+            };
+            let time = if says == Says::Number { Interval::default() } else { self.sources.time_of(number) };
+            if let Some(count) = count {
+                news.push(LinkNews::Chunk { time, count, status, bulk });
                 continue;
             }
-            let time = if says == Says::NumberAndTime { time } else { Interval::default() };
             let head = FragmentHead { event, status, len_bytes: bulk.len() as u32 };
             news.push(LinkNews::Fragment { head, trigger_type: 0x84, time, bulk });
         }
@@ -448,11 +465,10 @@ impl World {
         self.source_says(place, news);
     }
 
-    /// The leading source, or a processor, has gone past all triggers below this number.
-    fn followers_see(&mut self, below: u64) {
-        self.sources.led_below = self.sources.led_below.max(below);
+    /// There are new triggers.
+    fn wake_followers(&mut self) {
         for place in 0..self.sources.lines.len() {
-            if let Rhythm::Behind(delay) = self.sources.lines[place].source.rhythm {
+            if let Rhythm::Behind(delay) | Rhythm::After(delay) = self.sources.lines[place].source.rhythm {
                 self.wake_source(place, self.now + delay);
             }
         }

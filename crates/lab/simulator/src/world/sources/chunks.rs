@@ -1,5 +1,7 @@
 //! Sources that run free: they cut time into chunks and send each when it is over.
 
+use std::time::Duration;
+
 use base::time::Time;
 use dataflow::component::LinkNews;
 use dataflow::message::{Envelope, Message};
@@ -7,7 +9,7 @@ use dataflow::readout::fragment::status;
 use timing::Interval;
 
 use super::super::World;
-use super::super::detectors::Handed;
+use super::super::detectors::{Handed, Rhythm};
 use super::{BETWEEN_FRAGMENTS, Line, ON_WAY_MAX};
 
 impl Line {
@@ -94,7 +96,8 @@ impl World {
             return;
         }
         let number = line.next;
-        let over = Time::from_ns(chunking.over_ns(number));
+        let delay = if let Rhythm::After(delay) = line.source.rhythm { delay } else { Duration::ZERO };
+        let over = Time::from_ns(chunking.over_ns(number)) + delay;
         if over > now {
             return self.wake_source(place, over);
         }

@@ -1,40 +1,119 @@
-//! When triggers came, for sources that say times.
+//! What those that follow see of the leading source, or of processors: which triggers there are, and since when.
 
 use std::collections::VecDeque;
 
 use base::time::Time;
-use timing::Interval;
 
-use super::Sources;
+use super::{Line, Sources};
 use crate::world::detectors::Rhythm;
 
-/// Triggers that some source has still to come to, by number.
+/// Triggers that some source may still have to come to.
 #[derive(Default)]
-pub(super) struct Triggers(VecDeque<(u64, u64)>);
+pub(super) struct Triggers {
+    /// No more triggers below this number come.
+    below: u64,
+    /// Which numbers that was before, and from when on; the oldest is first.
+    seen: VecDeque<(u64, Time)>,
+}
 
 impl Triggers {
-    /// None for a number that no trigger had.
-    pub(super) fn time_of(&self, number: u64) -> Interval {
-        let place = self.0.partition_point(|(other, _)| *other < number);
-        let at = self.0.get(place).filter(|(other, _)| *other == number);
-        at.map_or(Interval::default(), |(_, at)| Interval::new(*at, *at))
+    pub(super) fn new(first: u64) -> Self {
+        Self { below: first, seen: VecDeque::new() }
+    }
+
+    /// None for a trigger that is still to come.
+    pub(super) fn since(&self, number: u64) -> Option<Time> {
+        let place = self.seen.partition_point(|(below, _)| *below <= number);
+        self.seen.get(place).map(|(_, since)| *since)
+    }
+
+    fn note(&mut self, below: u64, now: Time) {
+        if self.below < below {
+            self.below = below;
+            self.seen.push_back((below, now));
+        }
+    }
+
+    /// Forgets what is before this number, and at least half of all; the number of the first trigger that it still has.
+    fn forget(&mut self, slowest: u64) -> u64 {
+        let done = self.seen.partition_point(|(below, _)| *below <= slowest);
+        let gone = self.seen.drain(..done.max(KEPT_MAX / 2));
+        gone.last().map_or(slowest, |(below, _)| below)
     }
 }
 
 impl Sources {
-    /// The leading source has sent these, and knows nothing of order if it misbehaves.
-    pub(super) fn note_triggers(&mut self, now: Time, all: &[(u64, bool)]) {
-        let behind = self.lines.iter().filter(|line| matches!(line.source.rhythm, Rhythm::Behind(_)));
-        let slowest = behind.map(|line| line.next).min().unwrap_or(u64::MAX);
-        let Triggers(times) = &mut self.triggers;
-        while times.pop_front_if(|(number, _)| *number < slowest).is_some() {}
-        for (number, _) in all {
-            if times.back().is_none_or(|(last, _)| last < number) {
-                times.push_back((*number, CLOCK_BEGINS_NS + now.as_ns()));
-            }
+    /// There are all triggers below this number. A source that is very far behind has lost the oldest ones.
+    pub(super) fn note_triggers(&mut self, below: u64, now: Time) {
+        self.triggers.note(below, now);
+        if self.triggers.seen.len() < KEPT_MAX {
+            return;
         }
+        let follows = |line: &&mut Line| !matches!(line.source.rhythm, Rhythm::Alone(_));
+        let slowest = self.lines.iter_mut().filter(follows).map(|line| line.next).min().unwrap_or(u64::MAX);
+        let first = self.triggers.forget(slowest);
+        self.lines.iter_mut().filter(follows).for_each(|line| line.next = line.next.max(first));
     }
 }
 
-/// What clocks say at the begin of the world: no time is before that of a clock.
-const CLOCK_BEGINS_NS: u64 = 1_000_000_000_000;
+/// So many are kept for sources that do not connect.
+const KEPT_MAX: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use base::ids::NodeId;
+
+    use super::*;
+    use crate::world::detectors::{Detectors, Habits, Says, Source};
+
+    fn one_that_follows() -> Sources {
+        let source = Source {
+            ros: NodeId(1),
+            rob: 0,
+            leads: false,
+            one_by_one: false,
+            rhythm: Rhythm::After(Duration::ZERO),
+            says: Says::Number,
+            chunking: None,
+            latency: Duration::ZERO,
+            habits: Habits::default(),
+        };
+        Sources::new(&Detectors { each: vec![source], ..Detectors::default() }, 1)
+    }
+
+    #[test]
+    fn triggers_are_there_from_when_they_came_on() {
+        let mut sources = one_that_follows();
+        sources.note_triggers(1, Time::from_ns(5));
+        sources.note_triggers(3, Time::from_ns(9));
+        let since = [0, 1, 2, 3].map(|number| sources.triggers.since(number).map(Time::as_ns));
+        assert_eq!(since, [Some(5), Some(9), Some(9), None]);
+    }
+
+    #[test]
+    fn a_source_that_does_not_connect_loses_the_oldest_triggers() {
+        let mut sources = one_that_follows();
+        let end = 10 * KEPT_MAX as u64;
+        (1..=end).for_each(|below| sources.note_triggers(below, Time::from_ns(below)));
+        assert!(sources.triggers.seen.len() < KEPT_MAX);
+        let next = sources.lines[0].next;
+        assert!((end - KEPT_MAX as u64..end).contains(&next), "{next}");
+        assert_eq!(
+            sources.triggers.since(next),
+            Some(Time::from_ns(next + 1)),
+            "it goes on with a trigger that is known"
+        );
+    }
+
+    #[test]
+    fn what_all_have_come_to_is_forgotten() {
+        let mut sources = one_that_follows();
+        let most = KEPT_MAX as u64;
+        (1..most).for_each(|below| sources.note_triggers(below, Time::from_ns(below)));
+        sources.lines[0].next = most - 10;
+        sources.note_triggers(most, Time::from_ns(most));
+        assert_eq!((sources.triggers.seen.len(), sources.lines[0].next), (10, most - 10));
+    }
+}
