@@ -77,7 +77,6 @@ fn each_fragment_is_delayed_by_itself() {
     let late = "simulation.source=[{name=\"tlu\",rate=\"2 kHz\"},{name=\"telescope\",delay=\"5 ms\"}]";
     let summary = simulated(&example("test-beam"), &["run.events=1000", late]);
     assert_eq!(count(&summary, "built_complete"), 1000, "{summary}");
-
     let [p50, p99] = ["p50", "p99"].map(|key| summary["latency_ns"]["build"][key].as_u64().unwrap());
     assert!((4_900_000..6_000_000).contains(&p50) && p99 < 6_000_000, "{p50} ns, {p99} ns");
 }
@@ -88,7 +87,6 @@ fn a_delay_of_chunks_is_no_length_of_a_link() {
     let late: Vec<String> = (1..=8).map(|source| format!("{{name=\"stream-{source}\",delay=\"200 ms\"}}")).collect();
     let late = format!("simulation.source=[{}]", late.join(","));
     let summary = simulated(&example("streaming"), &["run.duration=1 s", "level1.grace=1 s", &late]);
-
     assert_eq!(summary["state"], "ok", "{summary}");
     let built = count(&summary, "built_complete");
     assert!((76..=81).contains(&built), "{built} slices of 10 ms in 800 ms");
@@ -109,7 +107,6 @@ fn a_source_that_counts_triggers_counts_those_too_that_it_has_no_data_of() {
         assert_eq!(count(&summary, "built_complete"), complete, "{more}: {summary}");
     }
     let summary = beam("", "efficiency = \"80 %\"");
-
     let complete = count(&summary, "built_complete");
     assert!((360..440).contains(&complete), "{complete}");
     // Counts that lag behind would make nearly all events wait in vain for the source to pass them.

@@ -79,7 +79,7 @@ pub struct Pool(Arc<Shared>);
 pub struct PoolCounters {
     /// Pages away from the pool now.
     pub in_use: usize,
-    /// The largest number of pages that were away at a time.
+    /// The largest number of pages that were away when some were taken. Pages that came back since the last look count as away.
     pub in_use_max: usize,
     /// How often a page was asked for and none was there.
     pub refusals: u64,
@@ -505,7 +505,7 @@ impl Shared {
         self.free.lock().expect("nothing panics while it holds the free list")
     }
 
-    /// After pages were taken from `free`, with what was returned before. What comes back meanwhile still counts.
+    /// After pages were taken from `free`, and what had come back was put there. Pages that have come back since then count as in use.
     fn note_taken(&self, free: &[u32]) {
         if free.is_empty() != self.is_empty.load(Ordering::Relaxed) {
             self.set_empty(free.is_empty());

@@ -350,7 +350,7 @@ impl Fabric {
         self.doubled.pop()
     }
 
-    /// Puts a frame into the queue of a lane. It is lost if that has no room, or faults prevent it.
+    /// Puts a frame into the queue of a lane. A queue without room loses the frame, and so may a fault.
     fn transmit<E: From<Step>>(&mut self, queue: &mut Queue<E>, lane: u32, frame: u32, ready_ps: u64) -> Passed {
         let enqueued = match self.lanes[lane as usize].faults {
             None => self.enqueue(queue, lane, frame, (ready_ps, 0)),

@@ -59,6 +59,9 @@ impl Checker<'_> {
         if rate.is_some_and(|rate| rate == Rate::default()) {
             wrong.push(("rate", "expected a rate above 0, such as \"1 kHz\"".to_owned()));
         }
+        if let Some(rate) = rate.filter(|rate| *rate > RATE_MAX) {
+            wrong.push(("rate", format!("expected at most {RATE_MAX}, found {rate}")));
+        }
         if *chunk == Some(Interval::default()) {
             wrong.push(("chunk", "expected a time above 0, such as \"2 ms\"".to_owned()));
         }
@@ -68,3 +71,6 @@ impl Checker<'_> {
         wrong
     }
 }
+
+/// A simulated source pauses for at least 1 us. It keeps to faster rates less well than to 1 %.
+const RATE_MAX: Rate = Rate::from_millihertz(200_000_000);

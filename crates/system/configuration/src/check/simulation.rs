@@ -9,7 +9,8 @@ use crate::units::Size;
 
 impl Checker<'_> {
     pub(super) fn simulation(&mut self) {
-        let Some(simulation) = self.partition.simulation.clone() else { return };
+        let p = self.partition;
+        let Some(simulation) = &p.simulation else { return };
         let ranges = [
             ("simulation.cores", simulation.cores, 1..=1024),
             ("simulation.edge_hosts", simulation.edge_hosts, 1..=10_000),
@@ -29,7 +30,7 @@ impl Checker<'_> {
         if window < least {
             self.problem(&["simulation.tcp_window"], format!("expected at least {least}, found {window}"));
         }
-        if simulation.layout == Layout::Hosts && self.partition.host.is_empty() {
+        if simulation.layout == Layout::Hosts && p.host.is_empty() {
             self.problem(&["simulation.layout"], "\"hosts\": expected [[host]], which says who runs where".to_owned());
         }
         if simulation.disk_per_s == Some(Size::from_bytes(0)) {
@@ -49,7 +50,7 @@ impl Checker<'_> {
                 format!("expected one of {}, found {role:?}{}", stems.join(", "), did_you_mean(&role, &stems));
             self.problem(&["simulation.cost", "simulation.edge_roles", "simulation.second_port_roles"], message);
         }
-        self.simulated_sources(&simulation);
+        self.simulated_sources(simulation);
         self.faults();
     }
 }

@@ -105,6 +105,7 @@ fn what_no_source_could_send_is_refused() {
         ("link", "{ name = \"tlu\" }, { name = \"tlu\" }", "expected each source once"),
         ("link", "{ name = \"device\", rate = \"1 kHz\" }", "only for the source that leads"),
         ("link", "{ name = \"tlu\", rate = \"0 Hz\" }", "expected a rate above 0"),
+        ("link", "{ name = \"tlu\", rate = \"1 MHz\" }", "expected at most 200 kHz, found 1 MHz"),
         ("link", "{ name = \"tlu\", delay = \"1 ms\" }", "not for the source that leads"),
         ("link", "{ name = \"tlu\", efficiency = \"10 %\" }", "only for a source that follows one that leads"),
         ("link", "{ name = \"tlu\", size = \"2 kB\" }", "expected at most source.0.size_max, which is 1500 B"),
