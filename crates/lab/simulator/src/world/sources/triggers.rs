@@ -37,8 +37,8 @@ impl Triggers {
     /// Forgets what is before this number, and at least half of all; the number of the first trigger that it still has.
     fn forget(&mut self, slowest: u64) -> u64 {
         let done = self.seen.partition_point(|(below, _)| *below <= slowest);
-        let gone = self.seen.drain(..done.max(KEPT_MAX / 2));
-        gone.last().map_or(slowest, |(below, _)| below)
+        let mut gone = self.seen.drain(..done.max(KEPT_MAX / 2));
+        gone.next_back().map_or(slowest, |(below, _)| below)
     }
 }
 
