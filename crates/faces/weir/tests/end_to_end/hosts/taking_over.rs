@@ -134,15 +134,7 @@ fn a_run_that_lost_an_application_meanwhile_ends_in_order() {
     send(sfi, Signal::SIGKILL);
     until_gone(sfi);
     served.again(&[]);
-    let over = served.until("the run is over", |status| status["last"]["number"] == 1);
-    assert_eq!(over["last"]["state"], "aborted", "{over}");
-    assert!(over["last"]["reason"].as_str().unwrap().contains("sfi-1 died: killed by SIGKILL"), "{over}");
-    let run = served.get("runs/1");
-    assert_eq!(
-        (&run["quality"], &run["summary"]["accounting"]["residual"]),
-        (&json!("interrupted"), &json!(0)),
-        "{run}"
-    );
+    until_aborted(&mut served, "sfi-1 died: killed by SIGKILL");
     end(served);
 }
 
@@ -260,15 +252,7 @@ fn run_control_that_comes_back_notices_a_host_that_was_cut_off_meanwhile() {
     kill_control(&mut served);
     farm.cut_off("c");
     served.again(&[]);
-    let over = served.until("the run is over", |status| status["last"]["number"] == 1);
-    assert_eq!(over["last"]["state"], "aborted", "{over}");
-    assert!(over["last"]["reason"].as_str().unwrap().contains("host c is lost"), "{over}");
-    let run = served.get("runs/1");
-    assert_eq!(
-        (&run["quality"], &run["summary"]["accounting"]["residual"]),
-        (&json!("interrupted"), &json!(0)),
-        "{run}"
-    );
+    until_aborted(&mut served, "host c is lost");
     let directory = served.running.directory().path().to_owned();
     end(served);
     within_deadline("all processes end", || marked(&directory).is_empty());
@@ -341,6 +325,19 @@ fn stop(served: &mut Served, state: &str) -> Value {
     assert_eq!(Some(events), over["last"]["recorded"].as_u64(), "{over}");
     assert_eq!(run["files"].as_array().map(Vec::len), Some(files.len()), "{run}");
     run
+}
+
+/// Until the run is over for this reason; all that was taken is accounted for.
+fn until_aborted(served: &mut Served, why: &str) {
+    let over = served.until("the run is over", |status| status["last"]["number"] == 1);
+    assert_eq!(over["last"]["state"], "aborted", "{over}");
+    assert!(over["last"]["reason"].as_str().unwrap().contains(why), "{over}");
+    let run = served.get("runs/1");
+    assert_eq!(
+        (&run["quality"], &run["summary"]["accounting"]["residual"]),
+        (&json!("interrupted"), &json!(0)),
+        "{run}"
+    );
 }
 
 /// Ends the service; nothing of the run is left for anybody.
