@@ -100,8 +100,8 @@ fn detector(partition: &Partition, place: usize, source: &LinkSource, simulated:
 
 /// How time is cut, where events are slices of it. A chunk lasts until the next one has begun, and as much longer as they overlap.
 fn chunking(partition: &Partition, simulated: &SimulatedSource) -> Option<Chunking> {
-    let lasts = simulated.chunk(partition.slice_ns()?).duration();
-    let every = lasts.mul_f64(1.0 - simulated.overlap.as_f64()).max(Duration::from_nanos(1));
+    let slice_ns = partition.slice_ns()?;
+    let (lasts, every) = (simulated.chunk(slice_ns).duration(), simulated.every(slice_ns).duration());
     Some(Chunking { zero_ns: CLOCK_BEGINS_NS, every, lasts, until: FOR_EVER, step: None })
 }
 
@@ -109,7 +109,7 @@ fn chunking(partition: &Partition, simulated: &SimulatedSource) -> Option<Chunki
 const FRAGMENTS_PER_PASS: usize = 256;
 /// Of a link in one direction, on one host.
 const LATENCY: Duration = Duration::from_micros(5);
-/// Slices are counted from there, and triggers have their times by that.
+/// What all clocks say at the begin of the world: slices and times of triggers are counted by them.
 const CLOCK_BEGINS_NS: u64 = 1_700_000_000_000_000_000;
 /// Longer than any run.
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);

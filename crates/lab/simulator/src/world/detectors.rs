@@ -13,7 +13,7 @@ pub struct Detectors {
     pub beam: Beam,
     /// Most fragments that a read-out system takes from a link in a pass.
     pub room: usize,
-    /// What the clocks of sources say at the begin of the world, in ns; of those that tell the times of triggers.
+    /// What clocks of sources that tell times of triggers say at the begin of the world, in ns.
     pub clock_begins_ns: u64,
     /// The sources.
     pub each: Vec<Source>,

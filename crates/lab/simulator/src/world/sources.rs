@@ -133,6 +133,14 @@ impl Line {
         }
     }
 
+    /// It has returned, and knows nothing of what it had sent: that comes again, if there was anything.
+    fn begin_anew(&mut self, first_trigger: u64) {
+        let begin = self.source.begins_with(first_trigger);
+        let first = self.source.chunking.map_or(Some(begin), |_| self.first_chunk);
+        self.sends_again = first.is_some();
+        self.next = first.unwrap_or(self.next);
+    }
+
     fn cut(&mut self) {
         self.link = None;
         self.has_slices = false;
@@ -210,7 +218,7 @@ impl Sources {
         self.lines.into_iter().map(|line| line.doings).collect()
     }
 
-    /// The time of a trigger, by the clock of the world; none for a number that no trigger had.
+    /// The time of a trigger, by the clock of the world; none for a number still to come.
     fn time_of(&self, number: u64) -> Interval {
         let at = self.triggers.since(number).map(|since| self.clock_begins_ns.saturating_add(since.as_ns()));
         at.map_or(Interval::default(), |at| Interval::new(at, at))
@@ -283,10 +291,7 @@ impl World {
                 let line = &mut self.sources.lines[place];
                 line.lives = true;
                 if line.source.habits.begins_anew && line.doings.died > 0 {
-                    let begin = line.source.begins_with(self.sources.beam.first);
-                    let first = line.source.chunking.map_or(Some(begin), |_| line.first_chunk);
-                    line.sends_again = first.is_some();
-                    line.next = first.unwrap_or(line.next);
+                    line.begin_anew(self.sources.beam.first);
                 }
                 line.doings.returned += u64::from(line.doings.died > 0);
                 self.connect_source(place);

@@ -67,10 +67,25 @@ impl Checker<'_> {
         }
         if *overlap == Fraction::ONE {
             wrong.push(("overlap", "expected less than 100 %, or chunks do not go on".to_owned()));
+        } else if let Some(slice_ns) = self.partition.slice_ns().filter(|_| *chunk != Some(Interval::default())) {
+            let every = simulated.every(slice_ns);
+            if every < EVERY_MIN {
+                wrong.push((
+                    "chunk",
+                    format!("expected at least {EVERY_MIN} from one chunk to the next, found {every}"),
+                ));
+            }
+        }
+        if follows && *delay > DELAY_MAX {
+            wrong.push(("delay", format!("expected at most {DELAY_MAX}, found {delay}")));
         }
         wrong
     }
 }
 
-/// A simulated source pauses for at least 1 us. It keeps to faster rates less well than to 1 %.
+/// Above this the least pause of a simulated source, 1 us, takes more than 1 % off the rate.
 const RATE_MAX: Rate = Rate::from_millihertz(200_000_000);
+/// Likewise.
+const EVERY_MIN: Interval = Interval::from_ns(5_000);
+/// At that rate the simulation keeps triggers for so long.
+const DELAY_MAX: Interval = Interval::from_ms(100);

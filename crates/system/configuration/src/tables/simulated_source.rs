@@ -79,10 +79,18 @@ impl SimulatedSource {
 
     /// The length of a chunk, where a slice has this length.
     pub fn chunk(&self, slice_ns: u64) -> Interval {
-        self.chunk.unwrap_or(Interval::from_ns((slice_ns / CHUNKS_IN_SLICE).max(1)))
+        self.chunk.unwrap_or(Interval::from_ns((slice_ns / CHUNKS_IN_SLICE).max(CHUNK_MIN_NS)))
+    }
+
+    /// From the begin of one chunk to that of the next, at least 1 ns.
+    pub fn every(&self, slice_ns: u64) -> Interval {
+        let lasts = self.chunk(slice_ns).duration();
+        let every = lasts.mul_f64(1.0 - self.overlap.as_f64());
+        Interval::from_ns(u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1))
     }
 }
 
 const SIZE: Size = Size::from_bytes(1000);
 const INTERVAL_NS: u64 = 1_000_000;
 const CHUNKS_IN_SLICE: u64 = 5;
+const CHUNK_MIN_NS: u64 = 5_000;

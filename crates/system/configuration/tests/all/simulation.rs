@@ -111,7 +111,14 @@ fn what_no_source_could_send_is_refused() {
         ("link", "{ name = \"tlu\", size = \"2 kB\" }", "expected at most source.0.size_max, which is 1500 B"),
         ("link", "{ name = \"device\", chunk = \"1 ms\" }", "only for level1.source = \"time\""),
         ("time", "{ name = \"device\", rate = \"1 kHz\" }", "only for the source that leads"),
+        ("link", "{ name = \"device\", delay = \"200 ms\" }", "expected at most 100 ms, found 200 ms"),
         ("time", "{ name = \"device\", chunk = \"0 s\" }", "expected a time above 0"),
+        (
+            "time",
+            "{ name = \"device\", chunk = \"4 us\" }",
+            "expected at least 5 us from one chunk to the next, found 4 us",
+        ),
+        ("time", "{ name = \"device\", overlap = \"99.9 %\" }", "expected at least 5 us from one chunk to the next"),
         ("time", "{ name = \"device\", overlap = \"100 %\" }", "expected less than 100 %"),
         ("time", "{ name = \"device\", spread = \"wide\" }", "exponential"),
     ] {

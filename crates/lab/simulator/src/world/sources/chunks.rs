@@ -153,3 +153,54 @@ impl World {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::ids::NodeId;
+
+    use super::*;
+    use crate::world::detectors::{Chunking, Habits, Says, Source};
+
+    fn free_running() -> Line {
+        let ms = Duration::from_millis;
+        let chunking = Chunking { zero_ns: 0, every: ms(1), lasts: ms(1), until: ms(60_000), step: None };
+        let source = Source {
+            ros: NodeId(1),
+            rob: 0,
+            leads: false,
+            one_by_one: false,
+            rhythm: Rhythm::After(Duration::ZERO),
+            says: Says::Time,
+            chunking: Some(chunking),
+            latency: Duration::ZERO,
+            habits: Habits::default(),
+        };
+        Line::new(source, 1, 0)
+    }
+
+    fn begins_at(line: &mut Line, ms: u64) -> u64 {
+        line.begin_chunks(Time::from_ns(ms * 1_000_000));
+        line.next
+    }
+
+    #[test]
+    fn a_source_begins_with_the_present() {
+        assert_eq!(begins_at(&mut free_running(), 50), 49);
+    }
+
+    #[test]
+    fn one_that_returns_before_it_has_sent_anything_begins_with_the_present_too() {
+        let mut line = free_running();
+        line.begin_anew(0);
+        assert_eq!(begins_at(&mut line, 50), 49);
+    }
+
+    #[test]
+    fn one_that_returns_sends_again_what_it_had_sent() {
+        let mut line = free_running();
+        let first = begins_at(&mut line, 50);
+        line.next = 70;
+        line.begin_anew(0);
+        assert_eq!(begins_at(&mut line, 90), first);
+    }
+}

@@ -12,7 +12,7 @@ use crate::world::detectors::Rhythm;
 pub(super) struct Triggers {
     /// No more triggers below this number come.
     below: u64,
-    /// Which numbers that was before, and from when on; the oldest is first.
+    /// Former and present values of `below`, each with the time from which it held; the oldest first.
     seen: VecDeque<(u64, Time)>,
 }
 
@@ -34,7 +34,7 @@ impl Triggers {
         }
     }
 
-    /// Forgets what is before this number, and at least half of all; the number of the first trigger that it still has.
+    /// Forgets what is before this number, and at least half of all. Returns the first number that it still knows.
     fn forget(&mut self, slowest: u64) -> u64 {
         let done = self.seen.partition_point(|(below, _)| *below <= slowest);
         let mut gone = self.seen.drain(..done.max(KEPT_MAX / 2));
