@@ -229,6 +229,8 @@ pub(crate) enum BenchError {
     SourceSilent,
     #[error("{dropped} fragments were dropped: a source that sends each number once loses none")]
     Dropped { dropped: u64 },
+    #[error("nothing was built in {seconds} s: is the machine busy with something else?")]
+    NothingBuilt { seconds: f64 },
     #[error("{books}: expected all in slices, late or left")]
     Chunks { books: String },
     #[error("a network that drops datagrams {0}")]

@@ -3,10 +3,11 @@
 //! The sources are threads of one process. Each writes and sends pieces of one length, the same on both sides, over shared memory. With a
 //! trigger a piece is the fragment of an event, and sources send as fast as pieces are taken. Without one a piece is a chunk of
 //! time, which follows the one before it. Such sources run free, by the clock: they send as many pieces in a second as the triggered builder
-//! has just taken. More would have slices left out, fewer would show nothing.
+//! has just taken. More would have slices left out, fewer would show nothing. So rates can at most be equal: what is compared is whether
+//! the rate is kept, and the processor time of a piece.
 //!
-//! A slice has one chunk of each source, as an event has one fragment, or ten. It takes what follows it within a tenth of its length,
-//! too: one more of each source. What is compared are pieces in a second; one in two slices counts once. One process is the
+//! A slice has one chunk of each source, or ten; an event has one fragment. A slice takes what follows it within a tenth of its length,
+//! too: one more of each source. Rates are of pieces; one in two slices counts once. One process is the
 //! partition: no bytes move, so that the bookkeeping of either is all that costs.
 
 use std::fmt;
@@ -91,8 +92,11 @@ impl Built {
 pub(super) fn run(building: Building, mut seconds: f64) -> Result<Built, BenchError> {
     loop {
         let built = run_once(building, seconds)?;
-        if built.pieces > 0 || seconds > LONGEST_SECONDS {
+        if built.pieces > 0 {
             return Ok(built);
+        }
+        if seconds > LONGEST_SECONDS {
+            return Err(BenchError::NothingBuilt { seconds });
         }
         seconds *= 2.0;
     }
