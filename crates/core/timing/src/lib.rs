@@ -7,7 +7,7 @@
 //! Sources have [clocks](clock::Clock) of their own, and may [slip](slip::Slips): lose a trigger that others have. A [watch](watch::Watch)
 //! keeps an eye on all of a read-out system.
 //!
-//! What a source pushes goes at a [rate](rate_division::RateDivision).
+//! What a read-out system pushes goes at a [rate](rate_division::RateDivision).
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -58,8 +58,8 @@ pub struct Passed {
     pub last: bool,
 }
 
-/// A read-out system says of so many slices at once, beyond those that it knows to be issued or left out. Level 1 takes no word
-/// for more.
+/// A read-out system says of so many slices at once, beyond those that it knows to be issued or left out. Level 1 makes no more of
+/// a word without looking whether another one has come.
 pub const PASSED_AHEAD_MAX: u64 = 1 << 16;
 
 /// Says when the next slice is to be made of what read-out systems have.

@@ -19,7 +19,7 @@ fn records(sequences: impl IntoIterator<Item = u64>) -> Vec<u8> {
     sequences.into_iter().flat_map(record).collect()
 }
 
-/// What of its numbers each fragment says in its head and in its payload.
+/// The number of each fragment, which its head and its payload both say.
 fn numbers(came: &[Came]) -> Vec<u64> {
     let number = |fragment: &bench::Fragment| {
         let number = fragment.head.number.unwrap();
@@ -72,7 +72,7 @@ fn what_has_no_page_comes_when_one_is_back() {
     let mut bench = Bench::new(Carrier::Tcp);
     bench.keeps_pages = true;
     let mut raw = RawStream::connected(&mut bench);
-    // Where pages are left for a part of a group only, and in the end for none.
+    // The second write finds pages for a part of a group, and at last none.
     let most = PAGES as u64;
     raw.0.write_all(&records(0..5)).unwrap();
     let first = bench.until(|came| came.len() == 5);

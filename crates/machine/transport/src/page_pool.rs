@@ -505,7 +505,7 @@ impl Shared {
         self.free.lock().expect("nothing panics while it holds the free list")
     }
 
-    /// After pages were taken from `free`, and what had come back was put there. Pages that have come back since then count as in use.
+    /// Pages were taken from `free`, behind a look at what had come back. Pages that came back since count as in use.
     fn note_taken(&self, free: &[u32]) {
         if free.is_empty() != self.is_empty.load(Ordering::Relaxed) {
             self.set_empty(free.is_empty());

@@ -304,7 +304,7 @@ impl Level1 {
             let slice = sliced.pop(now).expect("there is one");
             self.next = slice.next();
             self.untold += 1;
-            // Read-out systems say no more than so many slices ahead, and the next call goes on where this one ends.
+            // Behind a window read-out systems hear of it at once: their links may be full. Else the next call could not go on.
             let due = if self.untold < self.parameters.in_flight.min(UNTOLD_MAX) { now + TELL_EVERY } else { now };
             self.tell_due = Some(self.tell_due.map_or(due, |told| told.min(due)));
             if self.running {
@@ -832,7 +832,7 @@ const fn bit(cause: BusyCause) -> u8 {
 }
 
 const BURST: u64 = 64;
-/// Slices that are left out in one call, at most: level 1 shows that it lives in between.
+/// Slices that are left out before read-out systems hear of them, at most, and so in one call: level 1 shows that it lives.
 const UNTOLD_MAX: u64 = 1 << 12;
 
 /// An idle L2SV learns at least this often how far level 1 has come.

@@ -120,7 +120,7 @@ impl Rob {
     }
 
     /// Takes a fragment from the link. It is kept, unless it is refused or there already: then it is dropped and counted.
-    // In the caller, since every fragment would be moved for a call.
+    // Inlined: a call would move every fragment.
     #[inline(always)]
     pub fn insert(&mut self, head: FragmentHead, bulk: Bulk, refusal: Option<Refusal>) {
         self.counters.fragments_in += 1;
