@@ -459,7 +459,7 @@ impl Registrar {
             && Self::remembers(message)
         {
             let said = self.commands.entry(node).or_default();
-            // What was lifted or doubled is not said again, so that no list grows with the run.
+            // It forgets what was lifted or doubled, so that no list grows with the run.
             match (command, said.last()) {
                 (Command::Resume, Some(Command::Pause)) => _ = said.pop(),
                 (Command::Pause | Command::Resume, Some(last)) if last == command => {}

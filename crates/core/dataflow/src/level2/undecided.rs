@@ -98,7 +98,7 @@ impl<T> Undecided<T> {
         self.search(event, offset)
     }
 
-    /// Where an event is among numbers with gaps; `offset` is its distance from the first.
+    /// Searches for an event among numbers with gaps. `offset` is its distance from the first.
     #[inline(never)]
     fn search(&self, event: EventId, offset: u64) -> Option<usize> {
         let span = self.slots.back()?.0.0 - self.slots.front()?.0.0;

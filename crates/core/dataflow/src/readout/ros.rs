@@ -181,7 +181,7 @@ impl Ros {
     }
 
     /// Fragments of all kinds of links pass here, and nowhere else.
-    // In both callers, since every fragment would be moved for a call.
+    // Inlined: a call would move every fragment.
     #[inline(always)]
     fn take_fragment(
         &mut self,

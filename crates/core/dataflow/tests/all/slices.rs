@@ -122,7 +122,7 @@ fn one_word_of_how_far_sources_have_come_is_on_its_way() {
     assert_eq!(told_of(ros.pass([passed(0, 1100)])), told(11));
 }
 
-/// What is on its way to a level 1 that has died will not be answered.
+/// A level 1 that has died answers nothing.
 #[test]
 fn a_new_life_of_level_1_is_told_what_was_on_its_way_to_the_former() {
     let mut ros = Driver::running(timed());

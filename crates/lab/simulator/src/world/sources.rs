@@ -613,3 +613,19 @@ fn is_fragment(news: &LinkNews) -> bool {
 const ON_WAY_MAX: usize = 64;
 /// No source is faster.
 const BETWEEN_FRAGMENTS: Duration = Duration::from_micros(1);
+
+/// A source of tests, which sends at once behind each trigger and does nothing amiss.
+#[cfg(test)]
+fn one_that_follows() -> Source {
+    Source {
+        ros: NodeId(1),
+        rob: 0,
+        leads: false,
+        one_by_one: false,
+        rhythm: Rhythm::After(Duration::ZERO),
+        says: Says::Number,
+        chunking: None,
+        latency: Duration::ZERO,
+        habits: super::detectors::Habits::default(),
+    }
+}

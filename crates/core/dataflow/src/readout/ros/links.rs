@@ -49,7 +49,7 @@ pub(super) struct Links {
     pub(super) word: Word,
 }
 
-/// What level 1 is told of how far sources have come, one word after the other.
+/// How far the word is that tells level 1 how far sources have come. One word is on its way at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     /// It has taken the last one.

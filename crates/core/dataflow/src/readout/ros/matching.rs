@@ -187,8 +187,8 @@ impl Ros {
         }
     }
 
-    /// Where slices are issued as time goes on, level 1 leaves some out until there is room again. It is told of room with a word that
-    /// it answers. Else there were no bound to what is on its way over a slow connection.
+    /// Where slices are issued as time goes on, level 1 leaves some out until there is room again. The ROS says that with a word,
+    /// which level 1 answers. Else nothing would bound what is on its way over a slow connection.
     pub(super) fn tell_full(&mut self, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
         let full = links.slice.is_some() && links.is_any_off();

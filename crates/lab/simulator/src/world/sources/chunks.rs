@@ -156,25 +156,14 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use base::ids::NodeId;
-
+    use super::super::one_that_follows;
     use super::*;
-    use crate::world::detectors::{Chunking, Habits, Says, Source};
+    use crate::world::detectors::{Chunking, Says, Source};
 
     fn free_running() -> Line {
         let ms = Duration::from_millis;
         let chunking = Chunking { zero_ns: 0, every: ms(1), lasts: ms(1), until: ms(60_000), step: None };
-        let source = Source {
-            ros: NodeId(1),
-            rob: 0,
-            leads: false,
-            one_by_one: false,
-            rhythm: Rhythm::After(Duration::ZERO),
-            says: Says::Time,
-            chunking: Some(chunking),
-            latency: Duration::ZERO,
-            habits: Habits::default(),
-        };
+        let source = Source { says: Says::Time, chunking: Some(chunking), ..one_that_follows() };
         Line::new(source, 1, 0)
     }
 

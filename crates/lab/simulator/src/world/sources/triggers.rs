@@ -61,31 +61,17 @@ const KEPT_MAX: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use base::ids::NodeId;
-
+    use super::super::one_that_follows;
     use super::*;
-    use crate::world::detectors::{Detectors, Habits, Says, Source};
+    use crate::world::detectors::Detectors;
 
-    fn one_that_follows() -> Sources {
-        let source = Source {
-            ros: NodeId(1),
-            rob: 0,
-            leads: false,
-            one_by_one: false,
-            rhythm: Rhythm::After(Duration::ZERO),
-            says: Says::Number,
-            chunking: None,
-            latency: Duration::ZERO,
-            habits: Habits::default(),
-        };
-        Sources::new(&Detectors { each: vec![source], ..Detectors::default() }, 1)
+    fn sources() -> Sources {
+        Sources::new(&Detectors { each: vec![one_that_follows()], ..Detectors::default() }, 1)
     }
 
     #[test]
     fn triggers_are_there_from_when_they_came_on() {
-        let mut sources = one_that_follows();
+        let mut sources = sources();
         sources.note_triggers(1, Time::from_ns(5));
         sources.note_triggers(3, Time::from_ns(9));
         let since = [0, 1, 2, 3].map(|number| sources.triggers.since(number).map(Time::as_ns));
@@ -94,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_source_that_does_not_connect_loses_the_oldest_triggers() {
-        let mut sources = one_that_follows();
+        let mut sources = sources();
         let end = 10 * KEPT_MAX as u64;
         (1..=end).for_each(|below| sources.note_triggers(below, Time::from_ns(below)));
         assert!(sources.triggers.seen.len() < KEPT_MAX);
@@ -109,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_all_have_come_to_is_forgotten() {
-        let mut sources = one_that_follows();
+        let mut sources = sources();
         let most = KEPT_MAX as u64;
         (1..most).for_each(|below| sources.note_triggers(below, Time::from_ns(below)));
         sources.lines[0].next = most - 10;
