@@ -10,7 +10,7 @@
 class EqAdc : public TMFeEquipment {
 public:
     EqAdc(const char *name, const char *file) : TMFeEquipment(name, file) {
-        fEqConfEventId = 1;
+        fEqConfEventID = 1;
         fEqConfEnablePoll = true;
         fEqConfEnablePeriodic = false;
     }

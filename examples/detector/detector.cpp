@@ -6,7 +6,10 @@
 
 class Telescope : public weir::Source {
 public:
-    void configure(const weir_settings &settings) override { std::cerr << settings.name << " is configured\n"; }
+    void configure(const weir_settings &settings) override {
+        shortest_ = std::stoul(weir::parameter("shortest", "500"));
+        std::cerr << settings.name << " is configured\n";
+    }
 
     void start(std::uint32_t run) override {
         std::cerr << "run " << run << " begins\n";
@@ -19,7 +22,7 @@ public:
         if (!armed_) {
             return std::nullopt;
         }
-        const std::size_t len = 500 + number_ * 7 % 1500;
+        const std::size_t len = shortest_ + number_ * 7 % 1500;
         if (len > size) {
             throw std::length_error("source.size_max is too small");
         }
@@ -34,6 +37,7 @@ public:
     std::string status() override { return "event " + std::to_string(number_); }
 
 private:
+    std::size_t shortest_ = 0;    // --set shortest=BYTES
     std::uint64_t number_ = 0;
     bool armed_ = false;
 };
@@ -43,7 +47,8 @@ int main(int argc, char **argv) {
     settings.name = "telescope";
     Telescope telescope;
     try {
-        weir::run(argc > 1 ? argv[1] : "shm:telescope", settings, telescope);
+        const std::string at = settings.take(argc, argv);
+        weir::run(at, settings, telescope);
     } catch (const std::exception &error) {
         std::cerr << "telescope: " << error.what() << '\n';
         return 1;

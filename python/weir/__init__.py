@@ -17,7 +17,7 @@ except ImportError as _missing:
     ) from None
 
 from weir.decision import Decision, Window
-from weir.detector import Passed, Reading, Sent, Source, source
+from weir.detector import Idle, Passed, Reading, Sent, Source, source
 from weir.event import Chunk, Event, EventOver, Fragment, Fragments, Setup
 from weir.link import Link, LinkError, Order
 
@@ -28,6 +28,7 @@ __all__ = [
     "EventOver",
     "Fragment",
     "Fragments",
+    "Idle",
     "Link",
     "LinkError",
     "Order",

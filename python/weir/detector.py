@@ -25,6 +25,12 @@ class Reading(NamedTuple):
     flags: int = 0
 
 
+class Idle(NamedTuple):
+    """Nothing is there, and no fragment of a lower ``number`` follows. Of a source whose data are rare, so that nobody waits for it."""
+
+    number: int
+
+
 class Passed(NamedTuple):
     """Nothing is there, and nothing older than ``time`` (ns) follows. Of a source that says times, so that nobody waits for it."""
 
@@ -46,7 +52,8 @@ def source(detector: Any) -> Source:
     and yields ``(number, length)``. The run ends with the generator, or the generator is closed at its end.
 
     A class has ``read(slot)``, which returns the same, and, if it wants, ``configure(settings)``, ``start(run)``, ``stop()``,
-    ``status()``. After ``stop()`` it is read until ``None`` or :class:`Passed`.
+    ``status()``. After ``stop()`` it is read until ``None``, :class:`Idle` or :class:`Passed`. ``raise StopIteration`` in ``read`` says
+    that nothing more will come in the run.
     """
     return Source(detector)
 
@@ -80,7 +87,7 @@ class Source:
         elif not hasattr(detector, "read"):
             detector = _Generated(detector)
         with Link(at, name, key_file=key_file, id=id, patience=patience, deadline=deadline) as link:
-            return _Loop(link, detector).serve(dict(settings or {}))
+            return _Loop(link, detector, deadline).serve(dict(settings or {}))
 
     def main(self, arguments: list[str] | None = None) -> None:
         """Runs it as the command line says; ends the program with a message if that fails."""
@@ -117,6 +124,8 @@ class _Generated:
 
     def __init__(self, function: Callable[[int], Generator[Any, Bytes | None, None]]) -> None:
         self._function = function
+        # The author has written no other function.
+        self.name = getattr(function, "__name__", "read")
 
     def start(self, run: int) -> None:
         self._generator = self._function(run)
@@ -138,9 +147,11 @@ class _Generated:
 class _Loop:
     """Calls a detector."""
 
-    def __init__(self, link: Link, detector: Any) -> None:
+    def __init__(self, link: Link, detector: Any, deadline: float) -> None:
         self._link = link
         self._detector = detector
+        self._only = detector.name if isinstance(detector, _Generated) else None
+        self._deadline = deadline
         self._runs = self._sent = 0
         self._is_ended = False
         self._said = ""
@@ -183,8 +194,10 @@ class _Loop:
                 return order
 
     def _drain(self) -> None:
-        """Reads what the device still holds."""
-        while (pause := self._step()) != _PAUSE:
+        """Reads what the device still holds, as long as the partition may wait."""
+        until = time.monotonic() + self._deadline
+        while (pause := self._step()) != _PAUSE and time.monotonic() < until:
+            # The start of the next run waits for the end of this one.
             if self._link.wait(pause) == Order.END:
                 return
 
@@ -192,6 +205,7 @@ class _Loop:
         """Reads for a moment, as a look for orders costs more than a fragment. How long to wait before the next time."""
         link, detector, size = self._link, self._detector, self._link.size_max
         reserve, commit, clock = link.reserve, link.commit, time.monotonic
+        link.inside(self._only or "read")
         until = clock() + _LOOK_EVERY
         while not self._is_ended:
             slot = reserve(size)
@@ -206,6 +220,9 @@ class _Loop:
                 break
             if type(found) is Passed:
                 link.idle(0, found.time)
+                break
+            if type(found) is Idle:
+                link.idle(found.number)
                 break
             try:
                 payload = found[1]
@@ -249,7 +266,10 @@ class _Loop:
 
     def _call(self, name: str, *arguments: Any) -> Any:
         function = getattr(self._detector, name, None)
-        return None if function is None else function(*arguments)
+        if function is None:
+            return None
+        self._link.inside(self._only or name)
+        return function(*arguments)
 
 
 def _put(slot: Bytes, payload: Any) -> int:

@@ -182,6 +182,10 @@ class Link:
         """Says that all fragments of the run are sent."""
         self._check(self._library.weir_end(self._handle))
 
+    def inside(self, function: str) -> None:
+        """Names the function that runs from now on, for the message that ends a program which hangs."""
+        self._check(self._library.weir_inside(self._handle, function.encode()))
+
     def flush(self) -> None:
         """Lets what was sent go out at once; so does :meth:`wait`."""
         self._check(self._library.weir_flush(self._handle))
@@ -258,6 +262,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "weir_idle": (c_int, [c_void_p, c_uint64, c_uint64]),
     "weir_report": (c_int, [c_void_p, c_char_p]),
     "weir_end": (c_int, [c_void_p]),
+    "weir_inside": (c_int, [c_void_p, c_char_p]),
     "weir_flush": (c_int, [c_void_p]),
     "weir_size_max": (c_size_t, [c_void_p]),
     "weir_close": (None, [c_void_p]),

@@ -14,6 +14,8 @@ pub mod event_map;
 pub mod histogram;
 pub mod ids;
 pub mod losses;
+pub mod numbered;
 pub mod random;
 pub mod sampling;
+pub mod several;
 pub mod time;

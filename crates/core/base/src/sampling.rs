@@ -25,20 +25,47 @@ pub struct SamplingRule {
 /// The samples of one application.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    /// None where this stage shows nothing.
-    rule: Option<SamplingRule>,
-    /// What run control has asked for and was not given; none before it has asked for the first time.
-    room: Option<Room>,
+    /// By the rule of the partition.
+    control: Share,
+    /// By the rule of whoever watches at this host.
+    here: Share,
+    /// Whether either of them has asked.
+    is_asked: bool,
     /// Chosen, and shown.
     pub given: u64,
-    /// Chosen, and not shown: run control had not asked for more, or they were too large.
+    /// Chosen, and not shown: nobody had asked for more, or they were too large.
     pub lost: u64,
+}
+
+/// What one of those who watch is shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    /// None where this stage shows nothing.
+    rule: Option<SamplingRule>,
+    /// What was asked for and not given; none before it was asked for the first time.
+    room: Option<Room>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Room {
     samples: u32,
     bytes: usize,
+}
+
+/// Who is shown an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Viewers {
+    /// Run control.
+    pub control: bool,
+    /// Whoever watches at this host.
+    pub here: bool,
+}
+
+impl Viewers {
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self.control || self.here
+    }
 }
 
 impl SamplingRule {
@@ -54,36 +81,76 @@ impl SamplingRule {
 }
 
 impl Sampler {
-    /// Nobody has asked yet.
+    /// Nobody has asked yet. Run control may ask for events by this rule.
     pub fn new(rule: Option<SamplingRule>) -> Self {
-        Self { rule, room: None, given: 0, lost: 0 }
+        Self { control: Share { rule, room: None }, here: Share::default(), is_asked: false, given: 0, lost: 0 }
     }
 
     /// Run control asks for samples. Its earlier questions count no more.
     pub fn ask(&mut self) {
+        self.control.ask();
+        self.note_asked();
+    }
+
+    /// Somebody at this host asks for samples by a rule of his own, or for none any more.
+    pub fn watch(&mut self, rule: Option<SamplingRule>) {
+        self.here = Share { rule, room: None };
+        self.here.ask();
+        self.note_asked();
+    }
+
+    fn note_asked(&mut self) {
+        self.is_asked = self.control.room.is_some() || self.here.room.is_some();
+    }
+
+    /// Whether anybody watches.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.is_asked
+    }
+
+    /// Whether somebody watches by a rule that chooses such an event.
+    #[inline]
+    pub fn chooses(&self, event: EventId, trigger_type: u8, items: u32) -> bool {
+        let by = |share: &Share| share.chooses(event, trigger_type, items);
+        self.is_asked && (by(&self.control) || by(&self.here))
+    }
+
+    /// Who is to be shown such an event of that length now; then it is counted as shown.
+    #[inline]
+    pub fn takes(&mut self, event: EventId, trigger_type: u8, items: u32, len_bytes: usize) -> Viewers {
+        if self.is_asked { self.take(event, trigger_type, items, len_bytes) } else { Viewers::default() }
+    }
+
+    fn take(&mut self, event: EventId, trigger_type: u8, items: u32, len_bytes: usize) -> Viewers {
+        let Self { control, here, given, lost, .. } = self;
+        let mut take = |share: &mut Share| {
+            let fits = share.chooses(event, trigger_type, items).then(|| share.take(len_bytes));
+            *given += u64::from(fits == Some(true));
+            *lost += u64::from(fits == Some(false));
+            fits == Some(true)
+        };
+        Viewers { control: take(control), here: take(here) }
+    }
+}
+
+impl Share {
+    fn ask(&mut self) {
         self.room = self.rule.map(|rule| Room { samples: rule.samples, bytes: rule.bytes });
     }
 
-    /// Whether run control watches, and the rule chooses such an event.
-    pub fn chooses(&self, event: EventId, trigger_type: u8, items: u32) -> bool {
+    fn chooses(&self, event: EventId, trigger_type: u8, items: u32) -> bool {
         self.room.is_some() && self.rule.is_some_and(|rule| rule.chooses(event, trigger_type, items))
     }
 
-    /// Whether such an event of that length is to be shown now; if so, it is counted as shown.
-    #[inline]
-    pub fn takes(&mut self, event: EventId, trigger_type: u8, items: u32, len_bytes: usize) -> bool {
-        match (&self.rule, &mut self.room) {
-            (Some(rule), Some(room)) if rule.chooses(event, trigger_type, items) => {
-                let fits = room.samples > 0 && len_bytes <= room.bytes;
-                if fits {
-                    room.samples -= 1;
-                    room.bytes -= len_bytes;
-                }
-                *(if fits { &mut self.given } else { &mut self.lost }) += 1;
-                fits
-            }
-            _ => false,
-        }
+    /// Whether so many bytes still fit; then their room is taken.
+    fn take(&mut self, len_bytes: usize) -> bool {
+        let room = self.room.as_mut().filter(|room| room.samples > 0 && len_bytes <= room.bytes);
+        room.is_some_and(|room| {
+            room.samples -= 1;
+            room.bytes -= len_bytes;
+            true
+        })
     }
 }
 
@@ -117,8 +184,9 @@ mod tests {
     #[test]
     fn nothing_is_given_that_was_not_asked_for() {
         let mut sampler = Sampler::new(Some(RULE));
-        let give =
-            |sampler: &mut Sampler, len| (0..5).filter(|&number| sampler.takes(EventId(number), 0, 0, len)).count();
+        let give = |sampler: &mut Sampler, len| {
+            (0..5).filter(|&number| sampler.takes(EventId(number), 0, 0, len).control).count()
+        };
         assert_eq!((give(&mut sampler, 1), sampler.given, sampler.lost), (0, 0, 0), "nobody watches");
         sampler.ask();
         assert_eq!((give(&mut sampler, 1), sampler.given, sampler.lost), (3, 3, 2));
@@ -131,5 +199,23 @@ mod tests {
         let mut silent = Sampler::new(None);
         silent.ask();
         assert_eq!((give(&mut silent, 1), silent.given, silent.lost), (0, 0, 0));
+    }
+
+    #[test]
+    fn whoever_watches_at_a_host_has_a_rule_and_room_of_his_own() {
+        let mut sampler = Sampler::new(Some(RULE));
+        sampler.ask();
+        let of_type = SamplingRule { trigger_types: [0, 1 << 3, 0, 0], samples: 1, ..RULE };
+        sampler.watch(Some(of_type));
+        let mut take = |trigger_type| sampler.takes(EventId(1), trigger_type, 0, 1);
+        assert_eq!(take(0), Viewers { control: true, here: false });
+        assert_eq!(take(67), Viewers { control: true, here: true });
+        assert_eq!(take(67), Viewers { control: true, here: false }, "he has asked for one");
+        assert_eq!((sampler.given, sampler.lost), (4, 1));
+        sampler.watch(None);
+        assert!(!sampler.takes(EventId(1), 67, 0, 1).here);
+        let mut silent = Sampler::new(None);
+        silent.watch(Some(of_type));
+        assert_eq!(silent.takes(EventId(1), 67, 0, 1), Viewers { control: false, here: true });
     }
 }

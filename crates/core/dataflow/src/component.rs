@@ -1,6 +1,7 @@
 //! The interface of every component: inputs and a time go in, actions come out.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::level1::roib::TriggerRecord;
@@ -10,6 +11,7 @@ use crate::report::Report;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::losses::Losses;
+use base::sampling::SamplingRule;
 use base::time::Time;
 use timing::Interval;
 use timing::watch::Finding;
@@ -83,6 +85,8 @@ pub enum Input {
         /// What.
         news: LinkNews,
     },
+    /// Somebody at this host asks for samples by this rule, or for none any more.
+    Watch(Option<SamplingRule>),
     /// Work that the component started has ended.
     Done {
         /// As given in [`Action::Start`].
@@ -176,8 +180,18 @@ pub enum Action {
         /// The message.
         message: Message,
     },
+    /// Send the same message to several peers, to each as by [`Action::Send`]: it is made once, and written once as bytes
+    /// `[DAQ1999 §6]`.
+    Broadcast {
+        /// The receivers, none twice.
+        to: Arc<[NodeId]>,
+        /// The message, without bulk.
+        message: Message,
+    },
     /// Send a message to every read-out system and pseudo-ROS, by multicast where the transport has it; it may be lost.
     MulticastToReadout(Message),
+    /// Show an event to whoever watches at this host.
+    Show(Box<Recording>),
     /// Begin work that takes long, outside the component.
     Start {
         /// Comes back in [`Input::Done`].
@@ -411,9 +425,23 @@ impl Outbox {
         self.actions.push(Action::Send { to, message });
     }
 
+    /// Adds a message to several peers, none of them twice.
+    pub fn broadcast(&mut self, to: Arc<[NodeId]>, message: Message) {
+        match *to {
+            [] => {}
+            [one] => self.send(one, message),
+            _ => self.actions.push(Action::Broadcast { to, message }),
+        }
+    }
+
     /// Adds a message to all read-out systems.
     pub fn multicast_to_readout(&mut self, message: Message) {
         self.actions.push(Action::MulticastToReadout(message));
+    }
+
+    /// Adds an event to be shown at this host.
+    pub fn show(&mut self, recording: Recording) {
+        self.actions.push(Action::Show(Box::new(recording)));
     }
 
     /// Adds work.

@@ -26,7 +26,6 @@ pub mod readout;
 pub mod recording;
 pub mod report;
 pub mod roc;
-pub(crate) mod several;
 pub mod turns;
 pub mod window;
 pub mod wire;

@@ -206,6 +206,7 @@ pub fn route(
     for action in out.drain() {
         match action {
             Action::Send { to, message } => send(to, message),
+            Action::Broadcast { to, message } => to.iter().for_each(|&to| send(to, message.clone())),
             Action::MulticastToReadout(message) => readout.iter().for_each(|&to| send(to, message.clone())),
             action => other(action),
         }

@@ -67,13 +67,21 @@ pub fn encode(envelope: &Envelope, message: &Message, bytes: &mut Vec<u8>) {
     let mut put = |at: usize, value: &[u8]| header[at..at + value.len()].copy_from_slice(value);
     put(0, &u32::try_from(total).expect("a frame is smaller than 4 GiB").to_le_bytes());
     put(4, &(body as u32).to_le_bytes());
-    put(8, &envelope.to.0.to_le_bytes());
     put(10, &envelope.from.0.to_le_bytes());
     put(12, &envelope.run.0.to_le_bytes());
     put(16, &envelope.from_incarnation.0.to_le_bytes());
-    put(20, &envelope.to_incarnation.0.to_le_bytes());
     put(24, &kind.to_le_bytes());
     put(26, &VERSION.to_le_bytes());
+    readdress(header, envelope);
+}
+
+/// Writes the receiver of this envelope into the header of a frame. All else stays as it was written for another one.
+///
+/// # Panics
+/// If there is no header.
+pub fn readdress(frame: &mut [u8], envelope: &Envelope) {
+    frame[8..10].copy_from_slice(&envelope.to.0.to_le_bytes());
+    frame[20..24].copy_from_slice(&envelope.to_incarnation.0.to_le_bytes());
 }
 
 /// Writes the number of a frame on its connection into its header.

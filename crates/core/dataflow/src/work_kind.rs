@@ -25,6 +25,8 @@ pub enum WorkKind {
     Decision,
     /// `Build`, each event.
     Build,
+    /// `Push`, each event.
+    Push,
     /// `EventRequest`, each event.
     EventRequest,
     /// `EventReply`, each fragment.
@@ -61,7 +63,7 @@ pub enum WorkKind {
 
 impl WorkKind {
     /// All kinds.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::L1Accept,
         Self::L1Result,
         Self::Assign,
@@ -71,6 +73,7 @@ impl WorkKind {
         Self::L2Decision,
         Self::Decision,
         Self::Build,
+        Self::Push,
         Self::EventRequest,
         Self::EventReply,
         Self::EndOfEvent,
@@ -101,6 +104,7 @@ impl WorkKind {
             Self::L2Decision => "l2-decision",
             Self::Decision => "decision",
             Self::Build => "build",
+            Self::Push => "push",
             Self::EventRequest => "event-request",
             Self::EventReply => "event-reply",
             Self::EndOfEvent => "end-of-event",
@@ -128,7 +132,9 @@ impl WorkKind {
             Input::Done { outcome: Outcome::ReadOut(events), .. } => (Self::Done, *events),
             Input::Done { .. } => (Self::Done, 1),
             Input::Link { news: LinkNews::Fragment { .. }, .. } => (Self::Fragment, 1),
-            Input::Link { .. } | Input::Deadline | Input::Peer { .. } | Input::Command(_) => (Self::Other, 1),
+            Input::Link { .. } | Input::Deadline | Input::Peer { .. } | Input::Watch(_) | Input::Command(_) => {
+                (Self::Other, 1)
+            }
         }
     }
 
@@ -144,6 +150,7 @@ impl WorkKind {
             Message::L2Decision { .. } => (Self::L2Decision, 1),
             Message::Decisions { decisions, .. } => (Self::Decision, decisions.len()),
             Message::Build { events, .. } => (Self::Build, events.len()),
+            Message::Push(orders) => (Self::Push, orders.len()),
             Message::EventRequest { requests } => (Self::EventRequest, requests.len()),
             Message::EventReply { replies, .. } => (Self::EventReply, replies.len()),
             Message::EndOfEvent(ended) => (Self::EndOfEvent, ended.len()),

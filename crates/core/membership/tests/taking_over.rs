@@ -233,14 +233,16 @@ impl World {
     fn take_over(&mut self) {
         let newest = self.controls.last().unwrap();
         let living = newest.hands.living.union(&newest.hands.stopped).map(|node| (*node, host_of(*node)));
+        let applications: BTreeMap<NodeId, usize> = living.collect();
+        let called: BTreeSet<usize> = applications.values().copied().collect();
+        let mut control = Control::new();
+        control.hands.living = applications.keys().copied().collect();
         let inheritance = Inheritance {
             control: Incarnation(self.controls.len() as u32),
             agents: vec![Incarnation(1); HOSTS],
-            applications: living.collect(),
+            applications,
+            called: called.clone(),
         };
-        let mut control = Control::new();
-        control.hands.living = inheritance.applications.keys().copied().collect();
-        let called: BTreeSet<usize> = inheritance.applications.values().copied().collect();
         control.roster.inherit(self.now, inheritance);
         self.controls.push(control);
         let by = self.controls.len() - 1;

@@ -119,6 +119,11 @@ impl Handshake {
         self.mode.has_t0()
     }
 
+    /// The source returns when others are at this number.
+    pub fn pass(&mut self, number: u64) {
+        self.unwrap.pass(number);
+    }
+
     /// T0 has come: times count from here.
     ///
     /// # Errors
@@ -175,6 +180,17 @@ mod tests {
         assert_eq!(again.1, Some(Breach::Number { expected: number + 2, number: number + 1 }));
         assert_eq!(eudet.fragment(Some((number + 2) & 0x7fff), None), (Some(number + 2), None));
         assert_eq!(eudet.fragment(None, None), (Some(70_006), Some(Breach::NoNumber { expected: 70_006 })));
+    }
+
+    /// Without the others, 40,000 triggers would be taken for 7,232.
+    #[test]
+    fn who_returns_is_told_how_far_the_others_are() {
+        let mut eudet = Handshake::new(Mode::Eudet, 15);
+        assert_eq!(eudet.fragment(Some(5), None), (Some(5), None));
+        eudet.pass(40_000);
+        let lost = Breach::Number { expected: 6, number: 40_005 };
+        assert_eq!(eudet.fragment(Some(40_005 & 0x7fff), None), (Some(40_005), Some(lost)));
+        assert_eq!(eudet.fragment(Some(40_006 & 0x7fff), None), (Some(40_006), None));
     }
 
     #[test]

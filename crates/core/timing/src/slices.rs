@@ -66,7 +66,7 @@ pub const PASSED_AHEAD_MAX: u64 = 1 << 16;
 ///
 /// That is when all sources have passed it; or a *grace* after the first one has. Slices that end by grace follow one another no
 /// faster than time itself: a source whose clock has jumped ahead makes nobody late for good. The first slice is the
-/// first that somebody has something of, when all have said so, or a grace behind who said so first.
+/// first that somebody has something of. That is known when all sources have come so far, or a grace behind who said so first.
 #[derive(Clone, Debug)]
 pub struct Metronome {
     length: Duration,
@@ -166,8 +166,8 @@ impl Metronome {
     fn begin(&mut self, now: Time) -> Option<u64> {
         if self.next.is_none() {
             let is_late = self.next_deadline().is_some_and(|due| due <= now);
-            let has_said = |told: &Told| !matches!(told, Told::Nothing);
-            self.next = self.first().filter(|_| is_late || self.told.iter().all(has_said));
+            let complete = self.complete();
+            self.next = self.first().filter(|first| is_late || *first <= complete);
         }
         self.next
     }
@@ -258,6 +258,18 @@ mod tests {
         assert_eq!(taken(&mut metronome, ms(1)), [699, 700]);
         metronome.take(ms(2), 1, passed(701, 800, 800));
         assert_eq!(taken(&mut metronome, ms(2)), [701]);
+    }
+
+    #[test]
+    fn the_first_slice_is_not_known_before_all_sources_have_come_to_it() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(701, 703, 703));
+        metronome.take(ms(0), 1, passed(702, 0, 704));
+        assert_eq!(taken(&mut metronome, ms(1)), [], "a source has said nothing yet");
+        metronome.take(ms(2), 1, passed(702, 699, 704));
+        assert_eq!(taken(&mut metronome, ms(2)), [], "it may have something older");
+        metronome.take(ms(3), 1, passed(699, 702, 704));
+        assert_eq!(taken(&mut metronome, ms(3)), [699, 700, 701]);
     }
 
     #[test]

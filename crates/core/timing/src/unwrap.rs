@@ -35,6 +35,11 @@ impl Unwrap {
         self.newest = None;
     }
 
+    /// Others are at this number already: the next one is near it.
+    pub fn pass(&mut self, number: u64) {
+        self.newest = self.newest.max(Some(number));
+    }
+
     /// The whole number. The part of a count beyond the period is left out. The first one is whole already.
     pub fn whole(&mut self, count: u64) -> u64 {
         let number = self.place(count);

@@ -63,6 +63,14 @@ typedef struct weir_settings {
     uint32_t deadline_ms; /* how long the partition may wait for an order to be taken; 5 s by default */
 } weir_settings;
 
+/* Sets the fields of `settings` that the command line of a source names. It sets `name` also where that is NULL: to that of the address.
+ * Arguments: an address, --name, --key-file, --patience, --deadline, --set KEY=VALUE. Gives the address for weir_run() or
+ * weir_open(); NULL for help or a wrong argument: weir_error(NULL) has the text. What it gives is valid as long as the program. */
+const char *weir_arguments(int argc, char *const *argv, weir_settings *settings);
+
+/* What --set has said of this key, or NULL; valid as long as the program. For `configure`, or anywhere else behind weir_arguments(). */
+const char *weir_parameter(const char *key);
+
 typedef struct weir_link weir_link;
 
 /* Connects to a partition at "shm:NAME", "shm:/path.sock" or "tcp://HOST:PORT"; waits up to patience_ms for it to listen. From then on a
@@ -97,11 +105,15 @@ weir_code weir_idle(weir_link *link, uint64_t number, uint64_t time);
 /* Tells run control how the source is, in a few words. WEIR_BAD_ARGUMENT, WEIR_CLOSED, WEIR_SYSTEM. */
 weir_code weir_report(weir_link *link, const char *text);
 
-/* Says that all fragments of the run are sent; after WEIR_STOP. WEIR_CLOSED, WEIR_SYSTEM. */
+/* Says that all fragments of the run are sent; after WEIR_STOP. The WEIR_START of the next run comes only behind it. WEIR_CLOSED,
+ * WEIR_SYSTEM. */
 weir_code weir_end(weir_link *link);
 
 /* Lets what was committed go out at once; weir_wait() does so, too. WEIR_CLOSED, WEIR_SYSTEM. */
 weir_code weir_flush(weir_link *link);
+
+/* Names the function of yours that runs from now on, for the message that ends a program which hangs; NULL: none is named. */
+weir_code weir_inside(weir_link *link, const char *function);
 
 /* The longest payload that the partition takes from this source, in bytes; 0 for NULL. */
 size_t weir_size_max(const weir_link *link);
@@ -123,7 +135,8 @@ weir_code weir_error_code(const weir_link *link);
 typedef enum weir_reading {
     WEIR_READ_NOTHING = 0,   /* nothing is there now */
     WEIR_READ_COMMITTED = 1, /* the slot holds a fragment: *head and *len say which */
-    WEIR_READ_IDLE = 2,      /* nothing is there, and no fragment below head->number will come */
+    WEIR_READ_IDLE = 2,      /* nothing is there, and no fragment below head->number will come; or, if head->begin is not 0,
+                                none that begins before that time in ns */
     WEIR_READ_END = 3,       /* nothing is there, and nothing more will come in this run */
     WEIR_READ_FAILED = 4     /* the device failed: the source ends */
 } weir_reading;

@@ -33,12 +33,33 @@ struct Settings {
     std::chrono::milliseconds patience{0};
     std::chrono::milliseconds deadline{0};
 
+    /// Reads a command line: sets what its arguments say, and gives the address. Throws Error, for help too. See weir_arguments().
+    std::string take(int argc, char *const *argv) {
+        weir_settings found = raw();
+        found.name = name.empty() ? nullptr : found.name;
+        const char *const at = weir_arguments(argc, argv, &found);
+        if (at == nullptr) {
+            throw Error(weir_error_code(nullptr), weir_error(nullptr));
+        }
+        name = found.name;
+        key_file = found.key_file == nullptr ? "" : found.key_file;
+        patience = std::chrono::milliseconds(found.patience_ms);
+        deadline = std::chrono::milliseconds(found.deadline_ms);
+        return at;
+    }
+
     /// The same for C, valid as long as this.
     weir_settings raw() const {
         return {name.c_str(), key_file.empty() ? nullptr : key_file.c_str(), id, static_cast<std::uint32_t>(patience.count()),
                 static_cast<std::uint32_t>(deadline.count())};
     }
 };
+
+/// What `--set KEY=VALUE` has said on the command line, or else this.
+inline std::string parameter(const std::string &key, const std::string &otherwise = {}) {
+    const char *const value = weir_parameter(key.c_str());
+    return value == nullptr ? otherwise : value;
+}
 
 /// The head of a fragment of this event.
 inline weir_head numbered(std::uint64_t number) { return {number, 0, 0, 0, WEIR_HAS_NUMBER}; }
@@ -87,6 +108,8 @@ public:
     void idle(std::uint64_t number, std::uint64_t time = 0) { check(weir_idle(link_.get(), number, time)); }
     void report(const std::string &text) { check(weir_report(link_.get(), text.c_str())); }
     void end() { check(weir_end(link_.get())); }
+    /// `function` of yours runs from now on; see weir_inside().
+    void inside(const char *function) { check(weir_inside(link_.get(), function)); }
     void flush() { check(weir_flush(link_.get())); }
     std::size_t size_max() const { return weir_size_max(link_.get()); }
     /// Readable while an order waits, for poll(); do not read from it or close it.
@@ -108,11 +131,21 @@ private:
     std::unique_ptr<weir_link, Close> link_;
 };
 
-/// What read() has put into the slot: its first `len` bytes.
+/// What read() has put into the slot: its first `len` bytes. Or what idle(), passed() and ended() say.
 struct Fragment {
     weir_head head;
     std::size_t len;
+    weir_reading reading = WEIR_READ_COMMITTED;
 };
+
+/// Nothing is there, and no fragment of a lower number will come.
+inline Fragment idle(std::uint64_t number) { return {numbered(number), 0, WEIR_READ_IDLE}; }
+
+/// Nothing is there, and none will come that begins before this time in ns.
+inline Fragment passed(std::uint64_t time) { return {{0, time, 0, 0, WEIR_HAS_TIME}, 0, WEIR_READ_IDLE}; }
+
+/// Nothing is there, and nothing more will come in this run.
+inline Fragment ended() { return {{}, 0, WEIR_READ_END}; }
 
 /// A source: derive from it, and give it to run(). What a function throws ends the source.
 class Source {
@@ -120,7 +153,7 @@ public:
     virtual ~Source() = default;
     virtual void configure(const weir_settings &) {}
     virtual void start(std::uint32_t) {}
-    /// A fragment, or nothing if none is there now. Returns within the deadline.
+    /// A fragment, or nothing if none is there now; or idle(), passed(), ended(). Returns within the deadline.
     virtual std::optional<Fragment> read(std::uint8_t *slot, std::size_t size) = 0;
     virtual void stop() {}
     virtual std::string status() { return {}; }
@@ -161,7 +194,7 @@ struct Behind {
             }
             *head = found->head;
             *len = found->len;
-            return WEIR_READ_COMMITTED;
+            return found->reading;
         });
     }
 

@@ -7,12 +7,15 @@
 #![expect(clippy::missing_safety_doc, reason = "weir.h says what a caller has to keep to")]
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::slice;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_source::{Failure, Flags, Order as Ordered, Reading as Found, Settings as SourceSettings, Source as Sources};
 
+use crate::arguments::Arguments;
 use crate::handle::{Code, Error, Link, key_of};
 
 /// `weir_order`.
@@ -79,6 +82,36 @@ pub struct Source {
 thread_local! {
     /// Of calls without a link.
     static LAST: RefCell<Error> = RefCell::default();
+}
+
+/// What `--set` has said, for `weir_parameter`.
+static PARAMETERS: Mutex<BTreeMap<CString, &CStr>> = Mutex::new(BTreeMap::new());
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_arguments(
+    count: c_int,
+    arguments: *const *mut c_char,
+    settings: *mut Settings,
+) -> *const c_char {
+    // SAFETY: what the caller gives is NULL or what `weir.h` asks for.
+    match unsafe { read_arguments(count, arguments, settings) } {
+        Ok(at) => at.as_ptr(),
+        Err(error) => {
+            remember(error);
+            std::ptr::null()
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_parameter(key: *const c_char) -> *const c_char {
+    if key.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: a text, as the caller promises.
+    let key = unsafe { CStr::from_ptr(key) };
+    let parameters = PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner);
+    parameters.get(key).map_or(std::ptr::null(), |value| value.as_ptr())
 }
 
 #[unsafe(no_mangle)]
@@ -190,6 +223,14 @@ pub unsafe extern "C" fn weir_flush(link: *mut Link) -> Code {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_inside(link: *mut Link, function: *const c_char) -> Code {
+    // SAFETY: NULL, or a text.
+    let function = (!function.is_null()).then(|| unsafe { text_of(function, "function") }).transpose();
+    // SAFETY: a link of `weir_open`, or NULL.
+    code(unsafe { with(link, |link| function.map(|function| link.is_inside(function.unwrap_or_default()))) })
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_size_max(link: *const Link) -> usize {
     // SAFETY: a link of `weir_open`, or NULL.
     unsafe { link.as_ref() }.map_or(0, Link::size_max)
@@ -285,6 +326,7 @@ impl Sources for CSource {
         match found {
             READ_NOTHING => Ok(Found::Nothing),
             READ_COMMITTED => Ok(Found::Committed(parsed(&head).map_err(|error| failure(&error))?, len)),
+            READ_IDLE if head.begin != 0 => Ok(Found::Passed(head.begin)),
             READ_IDLE => Ok(Found::Idle(head.number)),
             READ_END => Ok(Found::End),
             READ_FAILED => Err("it gave WEIR_READ_FAILED".into()),
@@ -332,6 +374,38 @@ fn remember(error: Error) {
 
 fn code(done: Result<(), Error>) -> Code {
     done.map_or_else(|error| error.code, |()| Code::Ok)
+}
+
+unsafe fn read_arguments(
+    count: c_int,
+    arguments: *const *mut c_char,
+    settings: *mut Settings,
+) -> Result<&'static CStr, Error> {
+    // SAFETY: NULL, or writable.
+    let settings = unsafe { settings.as_mut() }.ok_or_else(|| Error::argument("settings is NULL"))?;
+    let count = usize::try_from(count).unwrap_or(0);
+    if arguments.is_null() && count > 0 {
+        return Err(Error::argument("the arguments are NULL"));
+    }
+    // SAFETY: so many texts, as the caller promises.
+    let text = |at| unsafe { text_of(*arguments.add(at), "an argument") }.map(str::to_owned);
+    let mut texts = (0..count).map(text).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let program = texts.next().unwrap_or_else(|| "source".to_owned());
+    let read = Arguments::parse(&program, texts)?;
+    if settings.name.is_null() || read.name.is_some() {
+        settings.name = kept(read.name()).as_ptr();
+    }
+    settings.key_file = read.key_file.as_deref().map_or(settings.key_file, |file| kept(file).as_ptr());
+    settings.patience_ms = read.patience_ms.unwrap_or(settings.patience_ms);
+    settings.deadline_ms = read.deadline_ms.unwrap_or(settings.deadline_ms);
+    let mut parameters = PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner);
+    parameters.extend(read.parameters.iter().map(|(key, value)| (kept(key).to_owned(), kept(value))));
+    Ok(kept(&read.at))
+}
+
+/// A text that lives as long as the program, as its command line does.
+fn kept(text: &str) -> &'static CStr {
+    Box::leak(CString::new(text).expect("what was read of C has no NUL within").into_boxed_c_str())
 }
 
 unsafe fn arguments<'a>(at: *const c_char, settings: *const Settings) -> Result<(&'a str, SourceSettings), Error> {

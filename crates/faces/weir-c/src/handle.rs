@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_source::{Beat, Head, LinkError, LinkSettings, Order, Secret, Sender, Settings, SourceError, Watch};
@@ -87,6 +88,8 @@ pub struct Link {
     reserved: Option<usize>,
     /// Whether the partition waits for the end of the run.
     is_stopping: bool,
+    /// The function of the author that runs, for who hangs in it; empty if nobody says.
+    inside: Arc<Mutex<String>>,
     /// What the last call that failed says.
     pub error: Error,
     _watch: Watch,
@@ -104,9 +107,16 @@ impl Link {
         beat.read(sender.has_order());
         let system = |error: std::io::Error| Error::new(Code::System, &format!("no watch over the source: {error}"));
         let orders = sender.as_fd().try_clone_to_owned().map_err(system)?;
-        let watch = Watch::over(orders, deadline, beat.clone(), move |_| end_program(&name, deadline, leave))
-            .map_err(system)?;
-        Ok(Self { sender, beat, reserved: None, is_stopping: false, error: Error::default(), _watch: watch })
+        let inside = Arc::new(Mutex::new(String::new()));
+        let runs = Arc::clone(&inside);
+        let blocked = move |_| {
+            let function = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            eprintln!("weir: source {name}: {}", hangs(&function, deadline));
+            // No code of the program's own ends it: its only thread hangs.
+            leave(EXIT_BLOCKED);
+        };
+        let watch = Watch::over(orders, deadline, beat.clone(), blocked).map_err(system)?;
+        Ok(Self { sender, beat, reserved: None, is_stopping: false, inside, error: Error::default(), _watch: watch })
     }
 
     /// `weir_wait`; without limit if there is none.
@@ -194,6 +204,11 @@ impl Link {
         Ok(call(&mut self.sender)?)
     }
 
+    /// `weir_inside`.
+    pub fn is_inside(&self, function: &str) {
+        function.clone_into(&mut self.inside.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// `weir_size_max`.
     #[must_use]
     pub fn size_max(&self) -> usize {
@@ -225,7 +240,7 @@ fn code_of(error: &LinkError) -> Code {
         | LinkError::NotReserved { .. }
         | LinkError::Text { .. } => Code::BadArgument,
         LinkError::NoPartition { .. } => Code::Unreachable,
-        LinkError::Refused { .. } | LinkError::Unproven { .. } => Code::Refused,
+        LinkError::Refused { .. } | LinkError::Taken { .. } | LinkError::Unproven { .. } => Code::Refused,
         LinkError::Closed | LinkError::Violated(_) => Code::Closed,
         LinkError::TooLong { .. } => Code::TooLong,
         LinkError::Folder { .. }
@@ -236,13 +251,14 @@ fn code_of(error: &LinkError) -> Code {
     }
 }
 
-/// Ends a program whose only thread hangs: no code of its own would do it.
-fn end_program(name: &str, deadline: Duration, leave: fn(i32)) {
-    eprintln!(
-        "weir: source {name}: it has not called weir_wait while the partition waited for {deadline:?}; it ends: wait for the device \
-         with a time-out"
-    );
-    leave(EXIT_BLOCKED);
+/// Tells a program that hangs in which function, if that is known.
+fn hangs(function: &str, deadline: Duration) -> String {
+    let (what, advice) = if function.is_empty() {
+        ("it has not asked for orders (weir_wait, or wait of the link)".to_owned(), "")
+    } else {
+        (format!("{function} has not returned"), ", and say that nothing is there")
+    };
+    format!("{what} while the partition waited for {deadline:?}; it ends: wait for the device with a time-out{advice}")
 }
 
 /// `EX_SOFTWARE`.

@@ -4,5 +4,6 @@
 //! [`boundary`] holds all `unsafe` code: it makes references of what C gives. [`handle`] does the work.
 //! `make install` gives the libraries `libweir_c.*` their public name, `libweir.*`.
 
+pub mod arguments;
 pub mod boundary;
 pub mod handle;

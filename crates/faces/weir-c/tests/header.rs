@@ -120,7 +120,7 @@ fn declarations() -> Vec<(String, String)> {
 
 fn in_c(rust: &str) -> String {
     if let Some(to) = rust.strip_prefix("*const ") {
-        return format!("const {} *", in_c(to));
+        return format!("{} const *", in_c(to));
     }
     if let Some(to) = rust.strip_prefix("*mut ") {
         return format!("{} *", in_c(to));

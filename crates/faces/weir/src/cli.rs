@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use benchmarks::{bench, calibration};
 use catalogue::Quality;
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use terminal::{Exit, Limits, Overrides};
@@ -107,6 +108,15 @@ pub enum Command {
     StudyPart(studies::StudyPart),
 }
 
+/// Which sources the partition plays.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Playing {
+    /// Play sources instead of waiting for their programs: those named, such as --play-sources=tlu,telescope, or all that are
+    /// programs. source.emulated says what they send, or source.play of a source that has it
+    #[arg(long, value_name = "NAME", num_args = 0.., require_equals = true, value_delimiter = ',')]
+    pub play_sources: Option<Vec<String>>,
+}
+
 /// `weir run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
@@ -115,6 +125,9 @@ pub struct RunArgs {
     /// When the run ends.
     #[command(flatten)]
     pub limits: Limits,
+    /// Which sources it plays.
+    #[command(flatten)]
+    pub playing: Playing,
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
@@ -169,6 +182,9 @@ pub struct ServeArgs {
     /// Take over from a service of the same catalogue that hangs; from one that has died it takes over by itself
     #[arg(long)]
     pub take_over: bool,
+    /// Which sources it plays.
+    #[command(flatten)]
+    pub playing: Playing,
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
@@ -330,6 +346,7 @@ pub enum RunsCommand {
         /// Its number
         run: u32,
         /// The words
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         text: String,
         /// Change what the run is worth: good, tainted, incomplete, interrupted or aborted
         #[arg(long, value_name = "QUALITY", value_parser = |text: &str| text.parse::<Quality>())]
@@ -363,6 +380,9 @@ pub struct CheckArgs {
     /// Judge the text alone, for a run on another machine: not its files, cores, memory and disk
     #[arg(long)]
     pub text_only: bool,
+    /// Which sources it plays.
+    #[command(flatten)]
+    pub playing: Playing,
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
@@ -507,6 +527,42 @@ pub enum LdaqVerb {
         /// Such as ros-1
         names: Vec<String>,
     },
+    /// Write events to a new file, as applications of this host have them
+    Sample(LocalSampleArgs),
+}
+
+/// `weir ldaq sample`.
+#[derive(Clone, Debug, Args)]
+pub struct LocalSampleArgs {
+    /// Where events are looked at: ros, ebif, sfi, efd, or one application such as ros-2
+    #[arg(long, value_name = "STAGE")]
+    pub stage: String,
+    /// Only events of this level-1 trigger type, such as 132 or 0x84; may be given again
+    #[arg(long = "type", value_name = "TYPE", value_parser = trigger_type)]
+    pub types: Vec<u8>,
+    /// This part of them, by event number: the same events at every stage
+    #[arg(long, value_name = "PART", default_value_t = 1.0, value_parser = fraction)]
+    pub fraction: f64,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub count: u32,
+    /// The file, for `weir file`
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+fn trigger_type(text: &str) -> Result<u8, String> {
+    let number = text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u8::from_str_radix(digits, 16));
+    number.map_err(|_| "expected a number from 0 to 255, such as 132 or 0x84".to_owned())
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok().filter(|part: &f64| (1e-9..=1.0).contains(part));
+    let part = part.ok_or_else(|| "expected a part above 0, and 1 at most".to_owned())?;
+    let one_in = (1.0 / part).round();
+    // One in three cannot be said exactly.
+    let is_one_in = (1.0 / part - one_in).abs() < 0.01 * one_in;
+    is_one_in.then_some(part).ok_or_else(|| format!("expected one event in so many, such as {:.4}", 1.0 / one_in))
 }
 
 /// `weir host`.
@@ -571,6 +627,7 @@ Examples:
   weir run quickstart.toml --events 100000 --summary summary.json
   weir run quickstart.toml --duration 10s --processes
   weir run quickstart.toml --events 100k --runs 5
+  weir run test-beam.toml --play-sources   no detector is needed beside it
   weir run quickstart.toml --processes --set @machine.toml
   weir run quickstart.toml --set sfi.count=3 --set 'output.directory=\"/data/test\"'
   weir run replay.toml --set 'input.files=[\"my.raw\"]'
@@ -666,6 +723,7 @@ Examples:
   weir ldaq stop ros-1 ros-2
   weir ldaq start
   weir ldaq --agent daq-2 stop       one of several agents
+  weir ldaq sample --stage ros --type 0x84 --fraction 0.01 --count 10 --output events.data
 
 For partitions on several hosts, on each of these, as the user of the agent. What is stopped is lost for the run as
 processes.on_loss says. With \"restart\" the run goes on without it, until you start it here.
@@ -729,6 +787,16 @@ mod tests {
         partition.run.duration = Some(Interval::from_ms(5000));
         run_args(options).limits.apply(&mut partition);
         (partition.run.events, partition.run.duration)
+    }
+
+    #[test]
+    fn a_part_of_events_is_one_in_so_many() {
+        assert_eq!(["1", "0.5", "0.01", "0.333"].map(|text| fraction(text).is_ok()), [true; 4]);
+        for (text, words) in
+            [("0", "above 0"), ("1.5", "1 at most"), ("0.7", "such as 1.0000"), ("0.4", "such as 0.3333")]
+        {
+            assert!(fraction(text).unwrap_err().contains(words), "{text}");
+        }
     }
 
     #[test]

@@ -1,29 +1,20 @@
 //! `weir feed`: an emulated detector as a process of its own. It can misbehave, for tests of what stands behind it.
 
 mod board;
-mod played;
-mod processor;
 mod slink;
 
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base::random::Random;
-use base::time::Time;
 use clap::{Args, ValueEnum};
-use configuration::{Fraction, Generator, Interval, Rate, Size};
-use dataflow::level1::trigger::TriggerSource;
+use configuration::{ConfigurationError, Fraction, Generator, Interval, Partition, Rate, Size, SizeSpread};
 use nix::sys::signal::{Signal, raise};
-use played::{Payload, Played, PlayedError};
-use processor::Processor;
-use rol::EmulatedTriggers;
+use rol::detector::{Beams, Chunks, Content, Detector, Mistakes, Pace, Played, PlayedError, SinceT0, Traits, in_words};
+use rol::{EmulatedTriggers, InputError, Inputs};
 use terminal::{Exit, complain};
-use transport::clock;
-use weir_source::{Failure, Flags, Head, Reading, Settings, Source, SourceError, key_of};
+use weir_source::{Settings, SourceError, key_of};
 
 /// Examples of `weir feed`.
 pub const EXAMPLES: &str = "\
@@ -68,44 +59,6 @@ pub struct FeedArgs {
     /// Send so many fragments per second; as fast as the partition takes them by default
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
-    /// Send chunks of time instead of numbered fragments: each says from when to when it is, in ns since 1970
-    #[arg(long, help_heading = "Time")]
-    pub time_based: bool,
-    /// The length of a chunk; it is sent when that is over
-    #[arg(long, value_name = "TIME", default_value = "1 ms", requires = "time_based", help_heading = "Time")]
-    pub chunk: Interval,
-    /// How much of a chunk is in the next one, too. With --rate, chunks begin when that says
-    #[arg(long, value_name = "FRACTION", default_value = "0 %", requires = "time_based", help_heading = "Time")]
-    pub overlap: Fraction,
-    /// Send each chunk so much later
-    #[arg(long, value_name = "TIME", default_value = "0 s", requires = "time_based", help_heading = "Time")]
-    pub delay: Interval,
-    /// From chunk N on, say nothing and live on
-    #[arg(long, value_name = "N", requires = "time_based", help_heading = "Misbehaviour")]
-    pub silent_from: Option<u64>,
-    /// Send as a device with a trigger logic unit does: numbers of 15 bits (eudet), times since T0 (aida), or both (aida-number)
-    #[arg(long, value_enum, conflicts_with = "time_based", help_heading = "Triggers")]
-    pub handshake: Option<HandshakeOfFeed>,
-    /// With --handshake aida and aida-number: say T0 only behind so many fragments
-    #[arg(long, value_name = "N", requires = "handshake", default_value_t = 0, help_heading = "Misbehaviour")]
-    pub t0_after: u64,
-    /// Be a level-1 processor: each fragment is a trigger with regions of interest. With --rate, those that come while the partition is busy
-    /// are vetoed, and counted in the next one
-    #[arg(long, conflicts_with_all = ["time_based", "beam"], help_heading = "Triggers")]
-    pub level1: bool,
-    /// With --level1: regions of interest per event
-    #[arg(long, value_name = "N", requires = "level1", conflicts_with = "config", value_parser = clap::value_parser!(u32).range(0..=255), default_value_t = 2, help_heading = "Triggers")]
-    pub rois: u32,
-    /// Send what the input of this configuration has, emulated, sampled or replayed: the data of --rob, or with --level1 its triggers.
-    /// Event n is the nth of that input. It ends with the input, unless input.repeat is on
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["time_based", "beam", "size", "spread"], help_heading = "Input")]
-    pub config: Option<PathBuf>,
-    /// The source identifier of the ROB, such as 0x410003
-    #[arg(long, value_name = "ID", requires = "config", conflicts_with = "level1", value_parser = identifier, help_heading = "Input")]
-    pub rob: Option<u32>,
-    /// Change a key of that configuration, as for `weir run`
-    #[arg(long, value_name = "KEY=VALUE", requires = "config", help_heading = "Input")]
-    pub set: Vec<String>,
     /// The size of a payload, or its mean
     #[arg(long, value_name = "SIZE", default_value = "1 kB")]
     pub size: Size,
@@ -134,51 +87,118 @@ pub struct FeedArgs {
     /// With --beam: the clock is ahead by at most so much, at random
     #[arg(long, value_name = "TIME", requires = "beam", default_value = "100 ns")]
     pub jitter: Interval,
-    /// With --beam: the clock goes faster by so many parts in a million
-    #[arg(
-        long,
-        value_name = "PPM",
-        requires = "beam",
-        default_value_t = 0.0,
-        allow_negative_numbers = true,
-        help_heading = "Misbehaviour"
-    )]
-    pub drift: f64,
-    /// With --beam: from event N on the clock is ahead by TIME
-    #[arg(long, value_name = "N:TIME", requires = "beam", value_parser = step, help_heading = "Misbehaviour")]
-    pub clock_step: Option<(u64, Duration)>,
-    /// From event N on, say numbers that are higher by 1, as a source that has counted a trigger too many
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
-    pub skip_number: Vec<u64>,
-    /// From event N on, say numbers that are lower by 1, as a source that has lost a trigger
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
-    pub repeat_number: Vec<u64>,
     /// Say only so many bits of each number
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64), default_value_t = 64)]
     pub number_bits: u32,
+    /// Chunks of time instead of numbered fragments
+    #[command(flatten)]
+    pub time: TimeArgs,
+    /// How the feed speaks of triggers
+    #[command(flatten)]
+    pub triggers: TriggersArgs,
+    /// What the input of a configuration has
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// What the feed does wrong
+    #[command(flatten)]
+    pub misbehaviour: MisbehaviourArgs,
+}
+
+/// Chunks of time instead of numbered fragments.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Time")]
+pub struct TimeArgs {
+    /// Send chunks of time instead of numbered fragments: each says from when to when it is, in ns since 1970
+    #[arg(long)]
+    pub time_based: bool,
+    /// The length of a chunk; it is sent when that is over
+    #[arg(long, value_name = "TIME", default_value = "1 ms", requires = "time_based")]
+    pub chunk: Interval,
+    /// How much of a chunk is in the next one, too. With --rate, chunks begin when that says
+    #[arg(long, value_name = "FRACTION", default_value = "0 %", requires = "time_based")]
+    pub overlap: Fraction,
+    /// Send each chunk so much later
+    #[arg(long, value_name = "TIME", default_value = "0 s", requires = "time_based")]
+    pub delay: Interval,
+}
+
+/// How the feed speaks of triggers.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Triggers")]
+pub struct TriggersArgs {
+    /// Send as a device with a trigger logic unit does: numbers of 15 bits (eudet), times since T0 (aida), or both (aida-number)
+    #[arg(long, value_enum, conflicts_with = "time_based")]
+    pub handshake: Option<HandshakeOfFeed>,
+    /// Be a level-1 processor: each fragment is a trigger with regions of interest. With --rate, those that come while the partition is busy
+    /// are vetoed, and counted in the next one
+    #[arg(long, conflicts_with_all = ["time_based", "beam"])]
+    pub level1: bool,
+    /// With --level1: regions of interest per event
+    #[arg(long, value_name = "N", requires = "level1", conflicts_with = "config", value_parser = clap::value_parser!(u32).range(0..=255), default_value_t = 2)]
+    pub rois: u32,
+}
+
+/// What the input of a configuration has.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub struct InputArgs {
+    /// Send what the input of this configuration has, emulated, sampled or replayed: the data of --rob, or with --level1 its triggers.
+    /// Event n is the nth of that input. It ends with the input, unless input.repeat is on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["time_based", "beam", "size", "spread"])]
+    pub config: Option<PathBuf>,
+    /// The source identifier of the ROB, such as 0x410003
+    #[arg(long, value_name = "ID", requires = "config", conflicts_with = "level1", value_parser = identifier)]
+    pub rob: Option<u32>,
+    /// Change a key of that configuration, as for `weir run`
+    #[arg(long, value_name = "KEY=VALUE", requires = "config")]
+    pub set: Vec<String>,
+}
+
+/// What the feed does wrong.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Misbehaviour")]
+pub struct MisbehaviourArgs {
+    /// From chunk N on, say nothing and live on
+    #[arg(long, value_name = "N", requires = "time_based")]
+    pub silent_from: Option<u64>,
+    /// With --handshake aida and aida-number: say T0 only behind so many fragments
+    #[arg(long, value_name = "N", requires = "handshake", default_value_t = 0)]
+    pub t0_after: u64,
+    /// With --beam: the clock goes faster by so many parts in a million
+    #[arg(long, value_name = "PPM", requires = "beam", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub drift: f64,
+    /// With --beam: from event N on the clock is ahead by TIME
+    #[arg(long, value_name = "N:TIME", requires = "beam", value_parser = step)]
+    pub clock_step: Option<(u64, u64)>,
+    /// From event N on, say numbers that are higher by 1, as a source that has counted a trigger too many
+    #[arg(long, value_name = "N")]
+    pub skip_number: Vec<u64>,
+    /// From event N on, say numbers that are lower by 1, as a source that has lost a trigger
+    #[arg(long, value_name = "N")]
+    pub repeat_number: Vec<u64>,
     /// Leave out the fragment of event N; may be given several times, as those below
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub skip: Vec<u64>,
     /// Send the fragment of event N twice
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub double: Vec<u64>,
     /// Say of the fragment of event N that its transmission had an error
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub damage: Vec<u64>,
     /// Of an S-LINK: send the fragment of event N with an error in a control word
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub control_error: Vec<u64>,
     /// Of an S-LINK: leave out the control word before the fragment of event N
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub no_begin: Vec<u64>,
     /// Of an S-LINK: leave out the control word behind the fragment of event N
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub no_end: Vec<u64>,
     /// Before the fragment of event N, be killed
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub die_at: Option<u64>,
     /// Before the fragment of event N, hang
-    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    #[arg(long, value_name = "N")]
     pub hang_at: Option<u64>,
 }
 
@@ -223,20 +243,20 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
             }
         }
     }
-    let feed = match Feed::new(args) {
-        Ok(feed) => feed,
+    let detector = match detector(&paced(args)) {
+        Ok(detector) => detector,
         Err(error) => {
             complain(&format!("weir: {error}"));
             return if matches!(error, FeedError::Record(..)) { Exit::NotStarted } else { Exit::Wrong };
         }
     };
     if let Some(place) = args.at.strip_prefix("slink://") {
-        return slink::feed(place, &name, feed);
+        return slink::feed(place, &name, args, detector);
     }
     if let Some(place) = args.at.strip_prefix("udp://") {
-        return board::feed(place, &name, feed);
+        return board::feed(place, &name, detector);
     }
-    match weir_source::run(&args.at, settings, feed) {
+    match weir_source::run(&args.at, settings, detector) {
         Ok(sent) => {
             let (runs, busy) = (sent.runs, sent.busy);
             complain(&format!(
@@ -253,10 +273,10 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
 }
 
 fn exit_of(error: &SourceError) -> Exit {
-    use weir_source::LinkError::{Address, Ambiguous, KeyMissing, NoPartition, Refused, Unproven};
+    use weir_source::LinkError::{Address, Ambiguous, KeyMissing, NoPartition, Refused, Taken, Unproven};
     match error {
         SourceError::Link(Address { .. } | Ambiguous { .. } | KeyMissing { .. }) => Exit::Wrong,
-        SourceError::Link(NoPartition { .. } | Refused { .. } | Unproven { .. }) => Exit::NotStarted,
+        SourceError::Link(NoPartition { .. } | Taken { .. } | Refused { .. } | Unproven { .. }) => Exit::NotStarted,
         _ => Exit::Aborted,
     }
 }
@@ -273,341 +293,150 @@ enum FeedError {
     #[error("--record: {0}")]
     Record(#[from] io::Error),
     #[error(transparent)]
-    Played(#[from] PlayedError),
+    Configuration(#[from] ConfigurationError),
+    #[error("--config: {0}")]
+    Input(#[from] InputError),
+    #[error("{prefix}{error}", prefix = of_played(error))]
+    Played {
+        #[from]
+        error: PlayedError,
+    },
+    #[error("--config: expected --rob with one of {known}, or --level1 for the triggers")]
+    NoRob { known: String },
+    #[error(
+        "--config: level1.source has no triggers to play: expected \"emulator\", \"sample\", \"replay\" or \"file\""
+    )]
+    NoTriggers,
 }
 
-struct Feed {
-    args: FeedArgs,
-    skip: BTreeSet<u64>,
-    /// Those that are still to be sent a second time.
-    double: BTreeSet<u64>,
-    damage: BTreeSet<u64>,
-    /// Of the next fragment.
-    number: u64,
-    beam: Option<Beam>,
-    played: Option<Played>,
-    processor: Option<Processor>,
-    /// When T0 was said.
-    t0: Option<Time>,
-    begun: Time,
-    /// The same in ns since 1970.
-    origin: u64,
-    /// Whether it has said when the next chunk begins.
-    has_said: bool,
-    sent_in_run: u64,
-    is_stopped: bool,
-    record: Option<BufWriter<File>>,
-}
-
-/// Triggers at random times, the same for all sources.
-struct Beam {
-    triggers: Random,
-    jitter: Random,
-    mean_ns: u64,
-    next: u64,
-    now_ns: u64,
-}
-
-impl Beam {
-    fn of(args: &FeedArgs) -> Option<Self> {
-        let mean_ns = args.beam?.period_ns()?;
-        let jitter = Random::new(args.seed() ^ BEAM_SEED);
-        Some(Self { triggers: Random::new(BEAM_SEED), jitter, mean_ns, next: 0, now_ns: 0 })
-    }
-
-    /// The time of an event by the clock of the source, ns; events rise.
-    fn time_of(&mut self, event: u64, args: &FeedArgs) -> u64 {
-        while self.next <= event {
-            // A tenth of the mean is dead time.
-            self.now_ns += (self.mean_ns as f64 * (0.1 + 0.9 * self.triggers.exponential())) as u64;
-            self.next += 1;
-        }
-        let drift = (self.now_ns as f64 * args.drift * 1e-6) as i64;
-        let step = args.clock_step.filter(|(at, _)| event >= *at).map_or(Duration::ZERO, |(_, step)| step);
-        let jitter = args.jitter.duration().as_nanos() as u64;
-        let ahead = step.as_nanos() as u64 + self.jitter.below(jitter + 1);
-        (self.now_ns + CLOCK_BEGINS_NS).saturating_add_signed(drift).saturating_add(ahead)
+/// What of the command line is wrong.
+fn of_played(error: &PlayedError) -> &'static str {
+    match error {
+        PlayedError::Unknown { .. } => "--rob ",
+        PlayedError::Links(_) => "--config: ",
     }
 }
 
-impl Feed {
-    fn new(args: &FeedArgs) -> Result<Self, FeedError> {
-        let mut args = args.clone();
-        if args.handshake == Some(HandshakeOfFeed::Eudet) {
-            args.number_bits = args.number_bits.min(15);
-        }
-        let args = &args;
-        let record = args.record.as_ref().map(File::create).transpose()?.map(BufWriter::new);
-        let open = |config: &PathBuf| Played::open(config, &args.set, args.seed, args.rob, args.level1);
-        let played = args.config.as_ref().map(open).transpose()?;
-        Ok(Self {
-            args: args.clone(),
-            skip: args.skip.iter().copied().collect(),
-            double: BTreeSet::new(),
-            damage: args.damage.iter().copied().collect(),
-            number: args.first,
-            beam: Beam::of(args),
-            t0: None,
-            processor: args.level1.then(|| Processor::new(triggers(args, played.as_ref()))),
-            played,
-            begun: clock::now(),
-            origin: unix_ns(),
-            has_said: false,
-            sent_in_run: 0,
-            is_stopped: false,
-            record,
-        })
+/// A board that sends as fast as it can sends into the void: it has a rate.
+fn paced(args: &FeedArgs) -> FeedArgs {
+    let mut args = args.clone();
+    if args.at.starts_with("udp://") {
+        args.rate.get_or_insert(board::DEFAULT_RATE);
     }
+    args
+}
 
-    /// Whether the next fragment is due.
-    fn is_due(&self) -> bool {
-        let Some(period) = self.args.rate.and_then(Rate::period_ns) else { return true };
-        let elapsed = clock::now().since(self.begun).as_nanos();
-        let vetoed = self.processor.as_ref().map_or(0, Processor::vetoed);
-        elapsed >= u128::from(period) * u128::from(self.sent_in_run + vetoed)
+/// The detector that the arguments describe.
+fn detector(args: &FeedArgs) -> Result<Detector, FeedError> {
+    let record = args.record.as_ref().map(File::create).transpose()?;
+    let detector = Detector::new(traits(args)?);
+    let detector = match record {
+        Some(file) => detector.recorded_to(Box::new(BufWriter::new(file))),
+        None => detector,
+    };
+    let (die_at, hang_at) = (args.misbehaviour.die_at, args.misbehaviour.hang_at);
+    Ok(detector.calling(Box::new(move |event| misbehave(event, die_at, hang_at))))
+}
+
+fn traits(args: &FeedArgs) -> Result<Traits, FeedError> {
+    let period_ns = args.rate.and_then(Rate::period_ns);
+    let bits = if args.triggers.handshake == Some(HandshakeOfFeed::Eudet) { 15 } else { u64::BITS };
+    let has_t0 = matches!(args.triggers.handshake, Some(HandshakeOfFeed::Aida | HandshakeOfFeed::AidaNumber));
+    Ok(Traits {
+        content: content(args)?,
+        seed: args.seed(),
+        first: args.first,
+        count: args.count,
+        pace: period_ns.map_or(Pace::Free, |period_ns| Pace::Every { period_ns }),
+        efficiency: args.efficiency,
+        has_numbers: !(args.time.time_based
+            || args.no_number
+            || args.triggers.handshake == Some(HandshakeOfFeed::Aida)),
+        number_bits: args.number_bits.min(bits),
+        checksum: args.checksum,
+        beam: args.beam.and_then(Rate::period_ns).map(|mean_ns| Beams {
+            seed: 0,
+            mean_ns,
+            jitter_ns: args.jitter.ns(),
+            drift_ppm: args.misbehaviour.drift,
+            clock_step: args.misbehaviour.clock_step,
+        }),
+        chunks: args.time.time_based.then(|| chunks(args, period_ns)),
+        t0: has_t0.then_some(SinceT0 { after: args.misbehaviour.t0_after }),
+        mistakes: mistakes(args),
+        ..Traits::default()
+    })
+}
+
+fn chunks(args: &FeedArgs, period_ns: Option<u64>) -> Chunks {
+    let length_ns = args.time.chunk.ns();
+    let step_ns = length_ns - (length_ns as f64 * args.time.overlap.as_f64()) as u64;
+    Chunks {
+        length_ns,
+        every_ns: period_ns.unwrap_or(step_ns),
+        delay_ns: args.time.delay.ns(),
+        silent_from: args.misbehaviour.silent_from,
     }
+}
 
-    /// When the chunk of this number begins and ends.
-    fn time_of(&self, number: u64) -> (u64, u64) {
-        let length = self.args.chunk.ns();
-        let step = length - (length as f64 * self.args.overlap.as_f64()) as u64;
-        let step = self.args.rate.and_then(Rate::period_ns).unwrap_or(step).max(1);
-        let begin = self.origin.saturating_add(step.saturating_mul(number - self.args.first));
-        (begin, begin.saturating_add(length))
+fn mistakes(args: &FeedArgs) -> Mistakes {
+    let of = |events: &[u64]| events.iter().copied().collect();
+    Mistakes {
+        skip: of(&args.misbehaviour.skip),
+        double: of(&args.misbehaviour.double),
+        damage: of(&args.misbehaviour.damage),
+        skip_number: args.misbehaviour.skip_number.clone(),
+        repeat_number: args.misbehaviour.repeat_number.clone(),
     }
+}
 
-    /// What it says while no chunk is due; `None` if one is.
-    fn wait_for_time(&mut self) -> Option<Reading> {
-        let (begin, end) = self.time_of(self.number);
-        if self.args.silent_from.is_some_and(|from| self.number >= from) {
-            return Some(Reading::Nothing);
+/// What fragments hold: what is played, or made up.
+fn content(args: &FeedArgs) -> Result<Content, FeedError> {
+    let inputs = args.input.config.as_ref().map(|config| inputs(config, &args.input.set, args.seed)).transpose()?;
+    match (inputs, args.input.rob) {
+        (None, _) if args.triggers.level1 => {
+            let (rois, seed) = (args.triggers.rois, args.seed());
+            let triggers = move || Box::new(EmulatedTriggers::new(rois, Generator::default(), seed)) as Box<_>;
+            Ok(Content::Triggers(Box::new(triggers)))
         }
-        if unix_ns() >= end.saturating_add(self.args.delay.ns()) {
-            self.has_said = false;
-            return None;
+        (None, _) => {
+            let spread = match args.spread {
+                Spread::Fixed => SizeSpread::Fixed,
+                Spread::Exponential => SizeSpread::Exponential,
+            };
+            Ok(Content::MadeUp { mean_bytes: args.size.bytes(), spread })
         }
-        let says = !std::mem::replace(&mut self.has_said, true);
-        Some(if says { Reading::Passed(begin) } else { Reading::Nothing })
-    }
-
-    /// Whether it has still to say that T0 has come.
-    fn awaits_t0(&self) -> bool {
-        let has_t0 = self.args.handshake.is_some_and(|handshake| handshake != HandshakeOfFeed::Eudet);
-        has_t0 && self.t0.is_none() && self.sent_in_run >= self.args.t0_after
-    }
-
-    /// What it says of a fragment: number, or time since T0, or since it does not matter when.
-    fn head(&self, number: u64) -> Head {
-        let number = Some(self.said(number)).filter(|_| self.args.handshake != Some(HandshakeOfFeed::Aida));
-        let mut head = Head { number, ..Head::default() };
-        if matches!(self.args.handshake, Some(HandshakeOfFeed::Aida | HandshakeOfFeed::AidaNumber)) {
-            let since = clock::now().since(self.t0.unwrap_or(Time::ZERO)).as_nanos() as u64;
-            head.time = Some((since, since));
+        (Some(inputs), Some(rob)) => {
+            Ok(Content::Played(Box::new(Played::new(inputs.played().unwrap_or(&inputs), rob)?)))
         }
-        head.flags.set(Flags::CRC, self.args.checksum);
-        head
-    }
-
-    /// The trigger of an event; those that came while it could not be sent are vetoed.
-    fn trigger(&mut self, number: u64, slot: &mut [u8]) -> Result<Reading, Failure> {
-        let period = self.args.rate.and_then(Rate::period_ns);
-        let due = period.map_or(0, |period| clock::now().since(self.begun).as_nanos() / u128::from(period));
-        let processor = self.processor.as_mut().expect("a processor");
-        let waiting = due.saturating_sub(self.sent_in_run.into()) as u64;
-        let Some((mut head, len)) = processor.trigger((number, number - self.args.first), waiting, slot) else {
-            return Ok(Reading::End);
-        };
-        head.number = Some(self.said(number));
-        head.flags.set(Flags::CRC, self.args.checksum);
-        Ok(Reading::Committed(head, len))
-    }
-
-    /// Writes the payload of an event: what is played, or made up.
-    fn payload(&mut self, number: u64, slot: &mut [u8]) -> Result<Payload, Failure> {
-        match &mut self.played {
-            Some(played) => played.payload(number - self.args.first, slot),
-            None => Ok(Payload::Bytes(self.fill(number, slot), false)),
-        }
-    }
-
-    /// Makes the payload of an event up, which depends on the event and the seed alone. Gives its length.
-    fn fill(&self, number: u64, slot: &mut [u8]) -> usize {
-        let mut random = Random::new(self.args.seed() ^ number.wrapping_mul(0x9e37_79b9));
-        let mean = self.args.size.bytes();
-        let size = match self.args.spread {
-            Spread::Fixed => mean,
-            Spread::Exponential => (mean as f64 * random.exponential()) as u64,
-        };
-        let len = usize::try_from(size).unwrap_or(usize::MAX).min(slot.len());
-        for bytes in slot[..len].chunks_mut(8) {
-            bytes.copy_from_slice(&random.next_u64().to_le_bytes()[..bytes.len()]);
-        }
-        len
-    }
-
-    /// Whether it sees an event. All that it may leave out lies below `--count`.
-    fn sees(&self, number: u64) -> bool {
-        let efficiency = self.args.efficiency.as_f64();
-        let is_last = self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count));
-        efficiency >= 1.0
-            || is_last
-            || Random::new(self.args.seed() ^ number.wrapping_mul(SIGHT_SEED)).chance(efficiency)
-    }
-
-    /// The number that it says of an event.
-    fn said(&self, number: u64) -> u64 {
-        let before = |events: &[u64]| events.iter().filter(|event| **event <= number).count() as u64;
-        let said = (number + before(&self.args.skip_number)).saturating_sub(before(&self.args.repeat_number));
-        said & (u64::MAX >> (u64::BITS - self.args.number_bits))
-    }
-
-    /// What it says of the next event; `None` if that has no data.
-    fn next(&mut self, slot: &mut [u8]) -> Result<Option<Reading>, Failure> {
-        while self.skip.contains(&self.number) || !self.sees(self.number) {
-            self.number += 1;
-        }
-        let number = self.number;
-        if self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count)) {
-            return Ok(Some(Reading::End));
-        }
-        if self.awaits_t0() {
-            self.t0 = Some(clock::now());
-            return Ok(Some(Reading::Passed(0)));
-        }
-        if self.is_stopped || !(self.args.time_based || self.is_due()) {
-            return Ok(Some(Reading::Nothing));
-        }
-        if self.args.time_based
-            && let Some(waits) = self.wait_for_time()
-        {
-            return Ok(Some(waits));
-        }
-        self.misbehave(number);
-        if self.processor.is_some() {
-            let reading = self.trigger(number, slot)?;
-            if !matches!(reading, Reading::End) {
-                self.go_on(number);
+        (Some(inputs), None) if args.triggers.level1 => {
+            if inputs.triggers().is_none() {
+                return Err(FeedError::NoTriggers);
             }
-            return Ok(Some(reading));
+            Ok(Content::Triggers(Box::new(move || inputs.triggers().expect("it has had triggers"))))
         }
-        let (len, is_cut) = match self.payload(number, slot)? {
-            Payload::Bytes(len, is_cut) => (len, is_cut),
-            Payload::End => return Ok(Some(Reading::End)),
-            Payload::Absent => {
-                self.go_on(number);
-                return Ok(None);
-            }
-        };
-        self.fragment(number, &slot[..len], is_cut).map(Some)
-    }
-
-    /// What it says of this payload of an event.
-    fn fragment(&mut self, number: u64, payload: &[u8], is_cut: bool) -> Result<Reading, Failure> {
-        let mut head = self.head(number);
-        head.flags.set(Flags::CUT, is_cut);
-        if self.args.time_based {
-            head = Head { number: None, time: Some(self.time_of(number)), ..head };
-        } else if self.args.checksum && head.time.is_none() {
-            head.time = Some((clock::now().as_ns(), clock::now().as_ns()));
-        }
-        if let Some(beam) = &mut self.beam {
-            let time = beam.time_of(number, &self.args);
-            head.time = Some((time, time));
-            head.number = head.number.filter(|_| !self.args.no_number);
-        }
-        self.write_down(number, &head, payload)?;
-        head.flags.set(Flags::TRANSMISSION_ERROR, self.damage.contains(&number));
-        self.go_on(number);
-        Ok(Reading::Committed(head, payload.len()))
-    }
-
-    /// That nothing comes of the events before the next one, where numbers say that.
-    fn passes(&self) -> Reading {
-        let has_numbers = self.args.handshake.is_none() && self.args.number_bits == u64::BITS;
-        if has_numbers { Reading::Idle(self.said(self.number)) } else { Reading::Nothing }
-    }
-
-    /// To the next fragment.
-    fn go_on(&mut self, number: u64) {
-        self.sent_in_run += 1;
-        if !self.double.remove(&number) {
-            self.number += 1;
-        }
-    }
-
-    fn misbehave(&self, number: u64) {
-        if self.args.die_at == Some(number) {
-            // Nothing can be done against it, and nothing may go wrong with it.
-            let _ = raise(Signal::SIGKILL);
-        }
-        if self.args.hang_at == Some(number) {
-            let (keep, wait) = sync_channel::<()>(0);
-            // The sender lives: it waits for ever.
-            let _ = wait.recv();
-            drop(keep);
-        }
-    }
-
-    fn write_down(&mut self, number: u64, head: &Head, payload: &[u8]) -> io::Result<()> {
-        let has_time = self.args.time_based || self.beam.is_some();
-        let Some(record) = &mut self.record else { return Ok(()) };
-        if !self.args.time_based {
-            record.write_all(&number.to_le_bytes())?;
-        }
-        if let Some((begin, end)) = head.time.filter(|_| has_time) {
-            record.write_all(&begin.to_le_bytes())?;
-            record.write_all(&end.to_le_bytes())?;
-        }
-        record.write_all(&u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes())?;
-        record.write_all(payload)
+        (Some(inputs), None) => Err(FeedError::NoRob { known: in_words(&inputs.shares().concat()) }),
     }
 }
 
-impl Source for Feed {
-    fn start(&mut self, _: u32) -> Result<(), Failure> {
-        self.is_stopped = false;
-        self.number = self.args.first;
-        self.beam = Beam::of(&self.args);
-        self.processor = self.args.level1.then(|| Processor::new(triggers(&self.args, self.played.as_ref())));
-        self.double = self.args.double.iter().copied().collect();
-        self.sent_in_run = 0;
-        self.t0 = None;
-        self.begun = clock::now();
-        self.origin = unix_ns();
-        Ok(())
-    }
-
-    fn read(&mut self, slot: &mut [u8]) -> Result<Reading, Failure> {
-        for absent in 0..ABSENT_TOGETHER {
-            match self.next(slot)? {
-                Some(Reading::Nothing) if absent > 0 => break,
-                Some(reading) => return Ok(reading),
-                None => {}
-            }
-        }
-        Ok(self.passes())
-    }
-
-    fn stop(&mut self) -> Result<(), Failure> {
-        self.is_stopped = true;
-        match &mut self.record {
-            Some(record) => Ok(record.flush()?),
-            None => Ok(()),
-        }
-    }
-
-    fn status(&mut self) -> String {
-        match self.processor.as_ref().map_or(0, Processor::vetoed) {
-            0 => format!("event {}", self.number),
-            vetoed => format!("event {}, {vetoed} triggers vetoed", self.number),
-        }
-    }
+/// The input of a configuration. A seed takes the place of its own.
+fn inputs(config: &Path, set: &[String], seed: Option<u64>) -> Result<Inputs, FeedError> {
+    let mut partition = Partition::load(config, set)?;
+    partition.run.seed = seed.unwrap_or(partition.run.seed);
+    Ok(Inputs::open(&partition)?)
 }
 
-/// What a processor says: the triggers that are played, or emulated ones.
-fn triggers(args: &FeedArgs, played: Option<&Played>) -> Box<dyn TriggerSource + Send> {
-    let emulated = || Box::new(EmulatedTriggers::new(args.rois, Generator::default(), args.seed())) as Box<_>;
-    played.and_then(Played::triggers).unwrap_or_else(emulated)
+fn misbehave(event: u64, die_at: Option<u64>, hang_at: Option<u64>) {
+    if die_at == Some(event) {
+        // Nothing can be done against it, and nothing may go wrong with it.
+        let _ = raise(Signal::SIGKILL);
+    }
+    if hang_at == Some(event) {
+        let (keep, wait) = sync_channel::<()>(0);
+        // The sender lives: it waits for ever.
+        let _ = wait.recv();
+        drop(keep);
+    }
 }
 
 /// `0x410003`.
@@ -617,26 +446,12 @@ fn identifier(text: &str) -> Result<u32, String> {
     number.map_err(|_| format!("expected a source identifier, such as 0x410003, found {text:?}"))
 }
 
-/// `1000:1 ms`.
-fn step(text: &str) -> Result<(u64, Duration), String> {
+/// `1000:1 ms`; with ns.
+fn step(text: &str) -> Result<(u64, u64), String> {
     let expected = || format!("expected an event and a time, such as \"1000:1 ms\", found {text:?}");
     let (event, time) = text.split_once(':').ok_or_else(expected)?;
     let time: Interval = time.trim().parse().map_err(|_| expected())?;
-    Ok((event.trim().parse().map_err(|_| expected())?, time.duration()))
-}
-
-/// Events without data that are passed over before orders are looked at again.
-const ABSENT_TOGETHER: usize = 1000;
-const BEAM_SEED: u64 = 0x5ea_b0a7;
-const SIGHT_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-/// No time is before the begin of the clock, however slow it goes.
-const CLOCK_BEGINS_NS: u64 = 1_000_000_000_000;
-
-/// The time that hosts have in common, as far as they keep it.
-#[expect(clippy::disallowed_methods, reason = "the time of an emulated chunk is the wall clock's")]
-fn unix_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    Ok((event.trim().parse().map_err(|_| expected())?, time.ns()))
 }
 
 #[cfg(test)]

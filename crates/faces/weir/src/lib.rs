@@ -10,12 +10,14 @@ mod ctl;
 pub mod feed;
 mod host;
 mod ldaq;
+mod loading;
 mod node;
 mod open_files;
 pub mod progress;
 mod run;
 mod scan;
 mod serve;
+mod succession;
 mod top;
 mod tracing;
 

@@ -3,21 +3,23 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use catalogue::{Keeper, now};
+use catalogue::{CatalogueError, Keeper, now};
 use configuration::{Partition, RosInput};
 use partition::machine::{Findings, judge};
 use partition::table::Table;
-use partition::{Outcome, Placement, Run, RunSettings, Running, Session, StartError, conduct};
+use partition::{Keeping, Left, NotKept, Outcome, Placement, Run, RunSettings, Running, Session, StartError, conduct};
 use terminal::{Exit, Interrupts, can_hold_a_file, complain, print_table};
 
 use crate::cli::RunArgs;
 use crate::commands::operator;
+use crate::loading::load;
 use crate::progress::Progress;
+use crate::succession;
 use crate::tracing::{Tracing, options};
 
 /// Runs a partition from its configuration to its account.
 pub(crate) fn run(args: &RunArgs) -> Exit {
-    let (mut partition, places) = match Partition::load_with_places(&args.config, &args.overrides.set) {
+    let (mut partition, places) = match load(&args.config, &args.overrides, &args.playing) {
         Ok(loaded) => loaded,
         Err(error) => {
             complain(&error.to_string());
@@ -53,12 +55,19 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
-    if args.runs == 1
-        && let Err(exit) = reserve(keeper.as_mut(), &mut partition.run)
-    {
+    let Succession { keeping, left } = match succession(&partition) {
+        Ok(succession) => succession,
+        Err(error) => {
+            complain(&format!("weir: {error}"));
+            return Exit::NotStarted;
+        }
+    };
+    let is_alone = args.runs == 1 && left.is_none();
+    if is_alone && let Err(exit) = reserve(keeper.as_mut(), &mut partition.run) {
         return exit;
     }
     let run = Run::new(partition).place(placement).give_children(options(&args.trace)).observe(progress);
+    let run = if let Some(keeping) = keeping { run.keep(keeping) } else { run };
     let _tracing = match Tracing::start(&args.trace, "weir") {
         Ok(tracing) => tracing,
         Err(error) => {
@@ -74,29 +83,58 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
-    if args.runs > 1 {
-        return several(args, run, keeper);
+    if !is_alone {
+        return several(args, run, keeper, left);
     }
     let outcome = conduct(run);
     keep(keeper.as_mut(), &outcome);
     reported(args, outcome)
 }
 
+/// What this process keeps for the next life of run control, and what a former one has left.
+#[derive(Default)]
+struct Succession {
+    keeping: Option<Keeping>,
+    left: Option<Left>,
+}
+
+/// Where nothing can be kept, a run can be had all the same.
+fn succession(partition: &Partition) -> Result<Succession, NotKept> {
+    let service::Succession { keeping, left } = match succession::begin(partition, false) {
+        Ok(None) => return Ok(Succession::default()),
+        Ok(Some(succession)) => succession,
+        Err(error @ NotKept::File { .. }) => {
+            complain(&format!("warning: nobody can take over if run control dies: {error}"));
+            return Ok(Succession::default());
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Succession { keeping: Some(keeping), left })
+}
+
 /// One run after the other in the same processes, until one did not begin, has lost an application for good, or was interrupted. The
-/// worst of their ends.
-fn several(args: &RunArgs, run: Run, mut keeper: Option<Keeper>) -> Exit {
-    let mut partition = match run.boot() {
-        Ok(partition) => partition,
+/// worst of their ends. The first one is that which goes on, if a former life of run control has left one.
+fn several(args: &RunArgs, run: Run, mut keeper: Option<Keeper>, left: Option<Left>) -> Exit {
+    let (mut partition, mut going) = match begun(run, left, keeper.as_mut()) {
+        Ok(begun) => begun,
         Err(error) => return reported(args, Err(error)),
     };
     let mut worst = Exit::Well;
     for index in 0..args.runs {
-        let mut settings = settings(&partition, index);
-        if let Err(exit) = reserve(keeper.as_mut(), &mut settings) {
-            worst = worst.or_worse(exit);
-            break;
-        }
-        let outcome = partition.start(settings).and_then(Running::wait);
+        let outcome = match going.take() {
+            Some(running) => running
+                .wait()
+                .inspect(|outcome| remark_absences(keeper.as_mut(), outcome))
+                .inspect_err(|error| interrupted(keeper.as_mut(), error)),
+            None => {
+                let mut settings = settings(&partition, index);
+                if let Err(exit) = reserve(keeper.as_mut(), &mut settings) {
+                    worst = worst.or_worse(exit);
+                    break;
+                }
+                partition.start(settings).and_then(Running::wait)
+            }
+        };
         keep(keeper.as_mut(), &outcome);
         if index > 0 && matches!(outcome, Err(StartError::Interrupted)) {
             break;
@@ -113,6 +151,40 @@ fn several(args: &RunArgs, run: Run, mut keeper: Option<Keeper>) -> Exit {
     }
 }
 
+/// The applications, started or taken over, and the run that goes on already.
+fn begun(
+    run: Run,
+    left: Option<Left>,
+    mut keeper: Option<&mut Keeper>,
+) -> Result<(Session, Option<Running>), StartError> {
+    let Some(left) = left else { return run.boot().map(|session| (session, None)) };
+    if !left.goes_on() {
+        complain("weir: run control has died without a run: its agents start the applications");
+        return run.take_agents_over(left).map(|session| (session, None));
+    }
+    let number = left.run_number();
+    complain(&format!("weir: run {number} goes on without run control: its applications are called"));
+    let resumed = keeper.as_mut().map_or(Ok(()), |keeper| keeper.resume(number));
+    resumed.unwrap_or_else(|error| not_kept(&error));
+    let taken = run.take_over(left).map(|(session, running)| (session, Some(running)));
+    taken.inspect_err(|error| interrupted(keeper, error))
+}
+
+/// A run that was taken over stays in the catalogue, though nobody can say how it went.
+fn interrupted(keeper: Option<&mut Keeper>, error: &StartError) {
+    let kept = keeper.map_or(Ok(()), |keeper| keeper.interrupt(&format!("its run control has died: {error}"), now()));
+    kept.unwrap_or_else(|error| not_kept(&error));
+}
+
+fn remark_absences(keeper: Option<&mut Keeper>, outcome: &Outcome) {
+    let remarked = keeper.map_or(Ok(()), |keeper| keeper.remark_absences(&outcome.away));
+    remarked.unwrap_or_else(|error| not_kept(&error));
+}
+
+fn not_kept(error: &CatalogueError) {
+    complain(&format!("weir: the run is not in the catalogue: {error}"));
+}
+
 /// Gives the settings of a run its number in the catalogue.
 fn reserve(keeper: Option<&mut Keeper>, settings: &mut RunSettings) -> Result<(), Exit> {
     let Some(keeper) = keeper else { return Ok(()) };
@@ -124,9 +196,7 @@ fn reserve(keeper: Option<&mut Keeper>, settings: &mut RunSettings) -> Result<()
 
 fn keep(keeper: Option<&mut Keeper>, outcome: &Result<Outcome, StartError>) {
     let kept = keeper.map_or(Ok(()), |keeper| keeper.end(outcome.as_ref().ok(), now()));
-    if let Err(error) = kept {
-        complain(&format!("weir: the run is not in the catalogue: {error}"));
-    }
+    kept.unwrap_or_else(|error| not_kept(&error));
 }
 
 /// Whether the run has ended by a death behind which no other run can begin.

@@ -2,26 +2,26 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::thread;
 
 use catalogue::{CatalogueError, Keeper};
 use configuration::Partition;
 use partition::machine::{Findings, judge};
-use partition::{Keeping, NotKept, Placement};
+use partition::{NotKept, Placement};
 use service::{
     BadReferences, Carriers, CarriersError, Desk, Identity, IdentityError, References, ServeError, SessionKey,
-    Succession,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use terminal::{Exit, complain};
 
 use crate::cli::ServeArgs;
+use crate::loading::load;
+use crate::succession;
 
 /// Serves a partition until it is interrupted.
 pub(crate) fn serve(args: &ServeArgs) -> Exit {
-    let (partition, places) = match Partition::load_with_places(&args.config, &args.overrides.set) {
+    let (partition, places) = match load(&args.config, &args.overrides, &args.playing) {
         Ok(loaded) => loaded,
         Err(error) => {
             complain(&error.to_string());
@@ -67,10 +67,10 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let identity = identity(args, &host)?;
     let carriers = Carriers::of(&partition)?;
-    let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
+    let catalogue = succession::catalogue(&partition);
     let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
     let keeper = Keeper::at(&catalogue, &partition)?;
-    let succession = succession(args, &partition, &catalogue)?;
+    let succession = succession::begin(&partition, args.take_over)?;
     let key = SessionKey::draw()?;
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
     let references = references.unwrap_or_default();
@@ -88,25 +88,6 @@ fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Resu
     leaving.wait();
     interrupts?.close();
     Ok(served?)
-}
-
-/// Beside the catalogue; none without hosts, where all applications end with this process.
-fn succession(args: &ServeArgs, partition: &Partition, catalogue: &Path) -> Result<Option<Succession>, NotKept> {
-    if partition.host.is_empty() {
-        return Ok(None);
-    }
-    let mut path = catalogue.as_os_str().to_owned();
-    path.push(format!("{KEPT}{}", partition.partition.name));
-    let keeping = Keeping::begin(Path::new(&path), args.take_over, end_at_once)?;
-    let left = keeping.left(partition)?;
-    Ok(Some(Succession { keeping, left }))
-}
-
-/// Another service has taken over: what this one would end belongs to that.
-fn end_at_once() {
-    complain("weir: another service has taken over: this one ends");
-    #[expect(clippy::disallowed_methods, reason = "what dropping would end belongs to somebody else")]
-    std::process::exit(i32::from(Exit::Aborted as u8));
 }
 
 /// None where nobody else can listen in.
@@ -135,8 +116,3 @@ fn interrupts(desk: &Desk) -> io::Result<Handle> {
     thread::Builder::new().name("interrupts".into()).spawn(move || signals.forever().for_each(|_| desk.leave()))?;
     Ok(handle)
 }
-
-/// Behind the name of the catalogue: what the next life of run control has to find.
-const KEPT: &str = ".control.";
-/// Where runs are kept unless `control.catalogue` says so.
-const CATALOGUE: &str = "runs.sqlite";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{NodeId, Role};
-use configuration::{RosInput, Simulation};
+use configuration::RosInput;
 use dataflow::message::EventInfo;
 use eformat::WORD_BYTES;
 use rol::{FragmentSizes, Inputs, Links};
@@ -38,10 +38,10 @@ pub(super) struct Reading {
 
 impl Content {
     /// What the links of a partition send.
-    pub(super) fn new(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Result<Self, SimulationError> {
+    pub(super) fn new(assembly: &Assembly, inputs: &Inputs) -> Result<Self, SimulationError> {
         let partition = &assembly.partition;
         if partition.ros.input == RosInput::Links {
-            return Ok(Self::Pushed(Payloads::new(assembly, simulation)));
+            return Ok(Self::Pushed(Payloads::new(assembly)));
         }
         let systems = assembly.of(Role::Ros).into_iter();
         if partition.ros.input != RosInput::Emulator {

@@ -110,7 +110,12 @@ pub fn sim(args: &SimArgs) -> Exit {
     limit(&mut partition);
     use_hosts(&mut partition);
     use_built_in_costs(&mut partition);
-    let notes = [borrowed_costs(&partition), not_simulated(&partition), tasks::not_simulated(&partition)];
+    let notes = [
+        borrowed_costs(&partition),
+        not_simulated(&partition),
+        sources::not_simulated(&partition),
+        tasks::not_simulated(&partition),
+    ];
     for note in notes.concat() {
         terminal::complain(&format!("weir sim: {note}"));
     }
@@ -168,7 +173,7 @@ pub fn sim(args: &SimArgs) -> Exit {
 
 /// Faults that never struck, in words.
 fn too_late(outcomes: &Outcomes) -> Option<String> {
-    let (wanted, struck) = (outcomes.setup.faults.len(), outcomes.struck.len());
+    let (wanted, struck) = (outcomes.setup.course.faults.len(), outcomes.struck.len());
     (struck < wanted).then(|| format!("{} of {wanted} faults did not strike: the run had ended", wanted - struck))
 }
 
@@ -330,6 +335,8 @@ impl Simulated {
 ///
 /// Why the configuration cannot be simulated.
 pub fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulated, SimulationError> {
+    // Whoever sends is emulated here.
+    partition.source.iter_mut().for_each(|source| source.play = None);
     let inputs = Inputs::open(&partition)?;
     // There are no files that it could meet.
     partition.run.number = inputs.replay().map(Replay::run_number).or(partition.run.number);

@@ -10,7 +10,9 @@ use configuration::{
 use control::controller::Application;
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
-use simulator::world::{Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Links, Setup, Strays, Wire};
+use simulator::world::{
+    Carrying, Cost, Costs, Course, Datagrams, Driver, Ethernet, Fault, Hosts, Links, Setup, Strays, Wire,
+};
 use transport::idle::IdleStrategy;
 
 use super::SimulationError;
@@ -32,12 +34,15 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
     let outside = outside(&assembly, &simulation, &inputs)?;
     let (applications, readout) = (assembly.applications.clone(), assembly.readout());
     let (run, seed) = (assembly.run(), partition.run.seed);
-    let duration = partition.run.duration.map(configuration::Interval::duration);
-    let stop_timeout = partition.run.stop_timeout.duration();
+    let course = Course {
+        duration: partition.run.duration.map(configuration::Interval::duration),
+        faults: simulation.fault.iter().flat_map(|wanted| faults(wanted, &applications)).collect(),
+        ..Course::calm(partition.run.stop_timeout.duration())
+    };
     Ok(Setup {
         seed,
         run,
-        detectors: detectors(&assembly, &simulation),
+        detectors: detectors(&assembly),
         hosts: hosts(&simulation, &assembly)?,
         costs: costs(&simulation, partition.l2pu.is_some())?,
         driver: simulation.driver.as_ref().map(|costs| driver(costs, partition)),
@@ -45,13 +50,8 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         handover: simulation.handover.duration(),
         one_by_one: false,
         fragment_faults: Links::perfect(),
-        duration,
-        stop_timeout,
+        course,
         time_to_connect: Duration::from_millis(1),
-        joins: None,
-        late: Vec::new(),
-        faults: simulation.fault.iter().flat_map(|wanted| faults(wanted, &applications)).collect(),
-        healed_after: None,
         planted: None,
         checks: false,
         steps_max: u64::MAX,
@@ -72,7 +72,7 @@ fn is_level1(app: &Application) -> bool {
 fn outside(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Result<Surroundings, SimulationError> {
     let partition = &assembly.partition;
     Ok(Surroundings {
-        content: Content::new(assembly, simulation, inputs)?,
+        content: Content::new(assembly, inputs)?,
         level2: Level2::new(assembly),
         tasks: Tasks::new(partition)?,
         steering: partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId, Role};
-use configuration::{Handshake, LinkSource, Matching, Partition, RosInput, SimulatedSource, Simulation};
+use configuration::{EmulatedSource, Handshake, LinkSource, Matching, Partition, Play, RosInput};
 use eformat::WORD_BYTES;
 use partition::{Assembly, fragment_overhead_bytes};
 use rol::{ChunkHead, FragmentSizes};
@@ -24,10 +24,10 @@ struct Payload {
 }
 
 impl Payloads {
-    pub(super) fn new(assembly: &Assembly, simulation: &Simulation) -> Self {
+    pub(super) fn new(assembly: &Assembly) -> Self {
         let partition = &assembly.partition;
         let payload = |(place, source): (usize, &LinkSource)| {
-            let sizes = simulation.source(&source.name).sizes(source.size_max);
+            let sizes = source.emulated.sizes(source.size_max);
             Payload {
                 sizes: FragmentSizes::new(&sizes, partition.run.seed, source.source_id(place)),
                 longest: usize::try_from(source.size_max.bytes()).unwrap_or(usize::MAX),
@@ -60,17 +60,14 @@ impl Payloads {
 }
 
 /// The sources of a partition, with the beam that they see.
-pub(super) fn detectors(assembly: &Assembly, simulation: &Simulation) -> Detectors {
+pub(super) fn detectors(assembly: &Assembly) -> Detectors {
     let partition = &assembly.partition;
     if partition.ros.input != RosInput::Links {
         return Detectors::default();
     }
     let of_system = |(index, ros): (usize, NodeId)| {
         let own = (0_u16..).zip(assembly.sources_of(index));
-        own.map(move |(rob, (place, source))| {
-            let simulated = simulation.source(&source.name);
-            Source { ros, rob, ..detector(partition, place, source, &simulated) }
-        })
+        own.map(move |(rob, (place, source))| Source { ros, rob, ..detector(partition, place, source) })
     };
     let each = assembly.of(Role::Ros).into_iter().enumerate().flat_map(of_system).collect();
     let first = u64::from(partition.run.first_lvl1_id);
@@ -78,30 +75,45 @@ pub(super) fn detectors(assembly: &Assembly, simulation: &Simulation) -> Detecto
     Detectors { beam, room: FRAGMENTS_PER_PASS, clock_begins_ns: CLOCK_BEGINS_NS, each }
 }
 
-fn detector(partition: &Partition, place: usize, source: &LinkSource, simulated: &SimulatedSource) -> Source {
+/// Says which sources have sizes from `emulated` here, where a live run reads them from its input.
+pub(super) fn not_simulated(partition: &Partition) -> Vec<String> {
+    let plays = |source: &&LinkSource| source.play.and_then(Play::input).is_some();
+    let played: Vec<&str> = partition.source.iter().filter(plays).map(|source| source.name.as_str()).collect();
+    if played.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "data of sources that play input.files are not read: sizes of {} are those of source.emulated, and each has data of the part \
+         of the events that source.emulated.efficiency says",
+        played.join(", ")
+    )]
+}
+
+fn detector(partition: &Partition, place: usize, source: &LinkSource) -> Source {
+    let emulated = &source.emulated;
     let leads = partition.leader() == Some(place);
-    let delay = simulated.delay.duration();
+    let delay = emulated.delay.duration();
     Source {
         ros: NodeId(0),
         rob: 0,
         leads,
         one_by_one: leads && source.handshake == Some(Handshake::Eudet),
-        rhythm: if leads { Rhythm::Alone(simulated.interval().duration()) } else { Rhythm::After(delay) },
+        rhythm: if leads { Rhythm::Alone(emulated.interval().duration()) } else { Rhythm::After(delay) },
         says: match partition.matching(source) {
             Matching::Number => Says::NumberAndTime,
             Matching::Time => Says::Time,
             Matching::Count => Says::Count(source.first_count.unwrap_or_default()),
         },
-        chunking: chunking(partition, simulated),
+        chunking: chunking(partition, emulated),
         latency: LATENCY,
-        habits: Habits { leaves_out: 1.0 - simulated.efficiency.as_f64(), ..Habits::default() },
+        habits: Habits { leaves_out: 1.0 - emulated.efficiency.as_f64(), ..Habits::default() },
     }
 }
 
 /// How time is cut, where events are slices of it. A chunk lasts until the next one has begun, and as much longer as they overlap.
-fn chunking(partition: &Partition, simulated: &SimulatedSource) -> Option<Chunking> {
+fn chunking(partition: &Partition, emulated: &EmulatedSource) -> Option<Chunking> {
     let slice_ns = partition.slice_ns()?;
-    let (lasts, every) = (simulated.chunk(slice_ns).duration(), simulated.every(slice_ns).duration());
+    let (lasts, every) = (emulated.chunk(slice_ns).duration(), emulated.every(slice_ns).duration());
     Some(Chunking { zero_ns: CLOCK_BEGINS_NS, every, lasts, until: FOR_EVER, step: None })
 }
 
@@ -113,3 +125,23 @@ const LATENCY: Duration = Duration::from_micros(5);
 const CLOCK_BEGINS_NS: u64 = 1_700_000_000_000_000_000;
 /// Longer than any run.
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_are_not_those_of_the_input_are_said() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples/data/replay.data");
+        let notes = |play: &str| {
+            let text = format!(
+                "partition.name = \"p\"\ninput.files = [{file:?}]\nlevel1.source = \"link\"\nros.count = 1\nsfi.count = 1\n\
+                 [[source]]\nname = \"calo\"\nplay = \"{play}\"\n"
+            );
+            not_simulated(&Partition::parse("p", &text, &[]).unwrap_or_else(|error| panic!("{error}")))
+        };
+        assert!(notes("emulator").is_empty());
+        let told = notes("replay");
+        assert!(told[0].contains("sizes of calo are those of source.emulated"), "{told:?}");
+    }
+}

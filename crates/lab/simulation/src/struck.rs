@@ -62,7 +62,9 @@ impl Seen<'_> {
             Fault::ClockStep(node, _) => (FaultKind::ClockStep, &[*node]),
             Fault::FullDisk(node, _) => (FaultKind::FullDisk, &[*node]),
             // No configuration asks for it.
-            Fault::Force | Fault::Pause(_) | Fault::Watch | Fault::ClockBack(..) | Fault::Forged { .. } => return None,
+            Fault::Force | Fault::Pause(_) | Fault::Watch(_) | Fault::ClockBack(..) | Fault::Forged { .. } => {
+                return None;
+            }
         };
         Some(StruckFault {
             at_ns: struck.at.since(self.began).as_nanos() as u64,

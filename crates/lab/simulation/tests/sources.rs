@@ -25,12 +25,12 @@ fn a_test_beam_takes_all_triggers() {
 
 #[test]
 fn sources_send_as_they_are_described() {
-    let described = |more: &str| {
-        format!(
-            "simulation.source=[{{name=\"tlu\",rate=\"4 kHz\",size=\"40 B\"}},{{name=\"telescope\",size=\"3 kB\"{more}}}]"
-        )
+    let described = |more: &str, limit: &str| {
+        let tlu = "source.0.emulated={rate=\"4 kHz\",size=\"40 B\"}";
+        let telescope = format!("source.1.emulated={{size=\"3 kB\"{more}}}");
+        simulated(&example("test-beam"), &[limit, tlu, &telescope, "source.2.emulated={}"])
     };
-    let all = simulated(&example("test-beam"), &["run.events=4000", &described("")]);
+    let all = described("", "run.events=4000");
     let rate = all["rates_hz"]["level1"].as_f64().unwrap();
     assert!((3400.0..4400.0).contains(&rate), "{rate} Hz, with the end of the run");
     // 40 B, 3000 B and the 1000 B of the device, and less than 500 B around them.
@@ -38,20 +38,17 @@ fn sources_send_as_they_are_described() {
         all["throughput_bytes_per_s"]["built"].as_f64().unwrap() / all["rates_hz"]["built"].as_f64().unwrap();
     assert!((4040.0..4540.0).contains(&event_bytes), "{event_bytes} B");
 
-    let half =
-        simulated(&example("test-beam"), &["run.events=2000", &described(",efficiency=\"50 %\",delay=\"1 ms\"")]);
+    let half = described(",efficiency=\"50 %\",delay=\"1 ms\"", "run.events=2000");
     let missing = half["accounting"]["built_incomplete"].as_u64().unwrap();
     assert!((900..1100).contains(&missing), "{missing} without a telescope");
     assert_eq!((&half["state"], half["accounting"]["residual"].as_u64()), (&"degraded".into(), Some(0)), "{half}");
 
-    let exponential = described(",spread=\"exponential\"");
-    let spread = simulated(&example("test-beam"), &["run.events=500", &exponential]);
-    assert_eq!(
-        spread,
-        simulated(&example("test-beam"), &["run.events=500", &exponential]),
-        "a seed gives the same run"
-    );
-    assert_ne!(spread, simulated(&example("test-beam"), &["run.events=500", "run.seed=2", &exponential]));
+    let spread = |seed: &str| {
+        let set = ["run.events=500", seed, "source.1.emulated={size=\"3 kB\",spread=\"exponential\"}"];
+        simulated(&example("test-beam"), &set)
+    };
+    assert_eq!(spread("run.seed=1"), spread("run.seed=1"), "a seed gives the same run");
+    assert_ne!(spread("run.seed=1"), spread("run.seed=2"));
 }
 
 #[test]
@@ -60,21 +57,21 @@ fn free_running_sources_make_slices() {
     assert_eq!(summary["state"], "ok", "{summary}");
     let built = summary["accounting"]["built_complete"].as_u64().unwrap();
     assert!((45..=51).contains(&built), "{built} slices of 10 ms in 500 ms");
-    let overlapping: Vec<String> =
-        (1..=8).map(|source| format!("{{name=\"stream-{source}\",chunk=\"2 ms\",overlap=\"50 %\"}}")).collect();
-    let overlapping = format!("simulation.source=[{}]", overlapping.join(","));
-    let more = simulated(&example("streaming"), &["run.duration=500 ms", &overlapping]);
+    let [one, more] = ["0 %", "50 %"].map(|overlap| {
+        let emulated = format!("{{chunk=\"2 ms\",overlap=\"{overlap}\"}}");
+        streaming("run.duration=500 ms", "level1.grace=500 ms", &emulated)
+    });
     let bytes = |summary: &Value| {
         summary["throughput_bytes_per_s"]["built"].as_f64().unwrap() / summary["rates_hz"]["built"].as_f64().unwrap()
     };
     // Ten and two halves of a slice, where there were five.
-    assert!((1.6..2.4).contains(&(bytes(&more) / bytes(&summary))), "{more} {summary}");
+    assert!((1.6..2.4).contains(&(bytes(&more) / bytes(&one))), "{more} {one}");
 }
 
 #[test]
 fn each_fragment_is_delayed_by_itself() {
     // A trigger each 0.5 ms in the mean: many are there before the first one is sent.
-    let late = "simulation.source=[{name=\"tlu\",rate=\"2 kHz\"},{name=\"telescope\",delay=\"5 ms\"}]";
+    let late = "source.1.emulated.delay=5 ms";
     let summary = simulated(&example("test-beam"), &["run.events=1000", late]);
     assert_eq!(count(&summary, "built_complete"), 1000, "{summary}");
     let [p50, p99] = ["p50", "p99"].map(|key| summary["latency_ns"]["build"][key].as_u64().unwrap());
@@ -84,12 +81,15 @@ fn each_fragment_is_delayed_by_itself() {
 #[test]
 fn a_delay_of_chunks_is_no_length_of_a_link() {
     // A hundred chunks of 2 ms are delayed at a time, more than a link holds.
-    let late: Vec<String> = (1..=8).map(|source| format!("{{name=\"stream-{source}\",delay=\"200 ms\"}}")).collect();
-    let late = format!("simulation.source=[{}]", late.join(","));
-    let summary = simulated(&example("streaming"), &["run.duration=1 s", "level1.grace=1 s", &late]);
+    let summary = streaming("run.duration=1 s", "level1.grace=1 s", "{chunk=\"2 ms\",delay=\"200 ms\"}");
     assert_eq!(summary["state"], "ok", "{summary}");
     let built = count(&summary, "built_complete");
-    assert!((76..=81).contains(&built), "{built} slices of 10 ms in 800 ms");
+    assert!((96..=101).contains(&built), "{built} slices of 10 ms in 1 s");
+    // What is delayed at the stop is sent then.
+    for link in summary["links"].as_array().unwrap() {
+        let [sent, fragments] = ["sent", "fragments"].map(|key| link[key].as_u64().unwrap());
+        assert!((495..=505).contains(&sent) && fragments == sent, "{link}");
+    }
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_source_that_counts_triggers_counts_those_too_that_it_has_no_data_of() {
         let text = format!(
             "partition.name = \"p\"\nrun.events = 500\nlevel1 = {{ source = \"link\", grace = \"1 ms\" }}\nros.count = 1\nsfi.count = 1\n\
              dfm = {{}}\n[[source]]\nname = \"tlu\"\n[[source]]\nname = \"device\"\nmatch = \"count\"\n{more}\n\
-             [[simulation.source]]\nname = \"device\"\n{source}\n"
+             [source.emulated]\n{source}\n"
         );
         summary_of(Partition::parse("p.toml", &text, &[]).unwrap())
     };
@@ -115,11 +115,28 @@ fn a_source_that_counts_triggers_counts_those_too_that_it_has_no_data_of() {
 }
 
 #[test]
+fn sources_that_a_run_would_play_are_simulated_as_others() {
+    let play = [0, 1, 2].map(|source| format!("source.{source}.play=emulator"));
+    let of = |set: &[String]| {
+        let set: Vec<&str> = ["run.events=100"].into_iter().chain(set.iter().map(String::as_str)).collect();
+        simulated(&example("test-beam"), &set)
+    };
+    assert_eq!(of(&play), of(&[]));
+}
+
+#[test]
 fn who_cannot_be_simulated_is_named() {
     let text = "[partition]\nname = \"p\"\n[level1]\nsource = \"external\"\n[[level1.processor]]\nname = \"calo\"\n[ros]\ncount = 1\n\
                 [dfm]\n[sfi]\ncount = 1\n";
     let partition = Partition::parse("p.toml", text, &[]).unwrap();
     assert!(matches!(simulate(partition, Trace::default()), Err(SimulationError::Processors)));
+}
+
+/// The example, whose sources send like that.
+fn streaming(limit: &str, grace: &str, emulated: &str) -> Value {
+    let each: Vec<String> = (0..8).map(|source| format!("source.{source}.emulated={emulated}")).collect();
+    let set: Vec<&str> = [limit, grace].into_iter().chain(each.iter().map(String::as_str)).collect();
+    simulated(&example("streaming"), &set)
 }
 
 fn simulated(path: &Path, set: &[&str]) -> Value {

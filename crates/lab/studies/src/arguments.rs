@@ -95,8 +95,9 @@ Examples:
   weir study daq1999 --output results
   weir study os1998 --output results && weir run my.toml --processes --set @results/os1998.toml
 
-The selection: every event that level 1 accepted goes once through the whole chain. The tables go to the standard
-output, progress to the standard error. The HTML page holds the figure and all tables.
+The selection: every event that level 1 accepted goes once through the whole chain. The tables
+go to the standard output, progress to the standard error. The HTML page holds the figure and
+all tables.
 
 Exit status: 0 well; 1 wrong usage or configuration; 2 a sample cannot be read, a result cannot be
 written, or the run could not start; 3 the run ended with a residual.";

@@ -13,7 +13,7 @@ use simulator::world::Outcomes;
 /// The first events of the run.
 pub(super) fn events(plan: &Plan, outcomes: &Outcomes, count: u64) -> impl Iterator<Item = Numbered> {
     let of_source = |ordinal| plan.has_numbers_of_its_own().then(|| outcomes.issued.get(&ordinal).copied());
-    let event = move |ordinal| of_source(ordinal).unwrap_or(Some(EventId(plan.first.wrapping_add(ordinal))));
+    let event = move |ordinal| of_source(ordinal).unwrap_or(Some(EventId(plan.triggers.first.wrapping_add(ordinal))));
     (0..count).filter_map(move |ordinal| Some(Numbered { event: event(ordinal)?, ordinal }))
 }
 

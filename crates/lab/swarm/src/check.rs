@@ -6,7 +6,9 @@ use base::ids::{EventId, Role};
 use control::accounting::Accounting;
 use dataflow::level1::pace::Spacing;
 use dataflow::message::Grounds;
-use dataflow::report::{Counters, DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
+use dataflow::report::{
+    Counters, DfmCounters, EbifCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters,
+};
 
 use super::expected::{Expected, Numbered};
 use super::outside::{Recorded, Seen, WINDOWED};
@@ -129,7 +131,7 @@ impl Check<'_> {
         if not_selected.len() as u64 > a.level2_forced + a.level2_incomplete {
             failures.push(format!("recorded, though to be rejected: {not_selected:?}"));
         }
-        if self.plan.in_order && self.outcomes.touched.is_empty() {
+        if self.plan.recording.in_order && self.outcomes.touched.is_empty() {
             let sorted = self.seen.files.values().all(|events| events.is_sorted_by_key(|recorded| recorded.event));
             failures.extend((!sorted).then(|| "events are recorded out of order".to_owned()));
         }
@@ -178,7 +180,7 @@ impl Check<'_> {
     /// join, run control may tell of a death before all has come that was said before.
     fn knows_the_first(&self) -> bool {
         let crashed = self.plan.crashed_roles();
-        let is_cut_off = self.plan.joins.is_some() && crashed.contains(&Role::Level1);
+        let is_cut_off = self.plan.course.joins.is_some() && crashed.contains(&Role::Level1);
         let has_taken_others =
             self.plan.input == InputKind::SelfTrigger && self.dies_for_good(Role::Dfm) && crashed.len() > 1;
         !is_cut_off && !has_taken_others
@@ -186,14 +188,14 @@ impl Check<'_> {
 
     fn dies_for_good(&self, role: Role) -> bool {
         let of_role = self.plan.of(role);
-        self.plan.faults.iter().any(|(_, fault)| matches!(fault, Fault::Kill(node) if of_role.contains(node)))
+        self.plan.course.faults.iter().any(|(_, fault)| matches!(fault, Fault::Kill(node) if of_role.contains(node)))
     }
 
     /// Whichever events the account knows, it counts none as rejected that is to be recorded.
     fn rejected_are_to_be(&self, failures: &mut Failures) {
         let rejected = self.outcomes.account.level2_rejected + self.outcomes.account.filter_rejected;
         // A leading source that misbehaves may bring more than the run was to have.
-        let most = self.plan.events.max(self.outcomes.issued.len() as u64);
+        let most = self.plan.triggers.events.max(self.outcomes.issued.len() as u64);
         let all = books::events(self.plan, self.outcomes, most);
         let to_be = all.filter(|&numbered| !self.is_recorded(numbered)).count() as u64;
         if rejected > to_be {
@@ -244,9 +246,17 @@ impl Check<'_> {
                 let c = EfdCounters::from_values(&report.counters);
                 (c.samples, c.samples_lost)
             }
+            Role::Ros => {
+                let c = RosCounters::from_values(&report.counters);
+                (c.samples, c.samples_lost)
+            }
+            Role::Ebif => {
+                let c = EbifCounters::from_values(&report.counters);
+                (c.samples, c.samples_lost)
+            }
             _ => return,
         };
-        let asked = self.plan.faults.iter().filter(|(_, fault)| *fault == Fault::Watch).count() as u64;
+        let asked = self.plan.course.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Watch(_))).count() as u64;
         if given > asked * u64::from(self.plan.sampling.samples) || (asked == 0 && lost > 0) {
             failures.push(format!("asked {asked} times, and shown {given} events, lost {lost}"));
         }
@@ -255,7 +265,8 @@ impl Check<'_> {
     /// Once nothing goes wrong any more all events come and get on, without being asked for.
     fn ends_by_itself(&self, failures: &mut Failures) {
         let Self { plan, outcomes, .. } = self;
-        if let (Some(quiet), Some(stopped), None) = (plan.quiet_after(), outcomes.ending.stopped, plan.duration) {
+        if let (Some(quiet), Some(stopped), None) = (plan.quiet_after(), outcomes.ending.stopped, plan.course.duration)
+        {
             let limit = outcomes.began + quiet + plan.patience();
             if stopped > limit {
                 failures.push(format!("nothing in its way from {quiet:?} on, and all was issued only at {stopped}"));
@@ -267,12 +278,12 @@ impl Check<'_> {
     fn hindrance_is_overcome(&self, failures: &mut Failures) {
         let Self { plan, outcomes, .. } = self;
         let (Some(quiet), Some(stopped)) = (plan.quiet_after(), outcomes.ending.stopped) else { return };
-        let limit = stopped.max(outcomes.began + quiet) + plan.stop_timeout * TIMEOUTS_OF_FORCED_END;
+        let limit = stopped.max(outcomes.began + quiet) + plan.course.stop_timeout * TIMEOUTS_OF_FORCED_END;
         if outcomes.ended > limit {
             failures.push(format!("stopped at {stopped}, forced, and ended only at {}", outcomes.ended));
         }
         let applications = plan.applications();
-        for (at, fault) in &plan.faults {
+        for (at, fault) in &plan.course.faults {
             if let Fault::Hang(node) = fault
                 && outcomes.began + *at < stopped
             {
@@ -305,7 +316,7 @@ impl Check<'_> {
                 let c = RosCounters::from_values(&report.counters);
                 // Else so many events may be cleared while one is still valid that a ROS cannot remember them all until it reads
                 // their fragments.
-                let remembers = self.outcomes.issued.len().max(plan.events as usize) <= plan.pages;
+                let remembers = self.outcomes.issued.len().max(plan.triggers.events as usize) <= plan.readout.pages;
                 // A group that was asked for again brings the newest bound, and may overtake the clear of an event below that.
                 let is_overtaken = c.clears_asked > 0;
                 let are_cleared = c.garbage_collected == 0 || is_overtaken;
@@ -315,17 +326,20 @@ impl Check<'_> {
                 let c = SfiCounters::from_values(&report.counters);
                 let ended = c.built_complete + c.built_incomplete + c.revoked;
                 // To a builder far away an event comes late whose time a clock has cut short, and that it is not wanted later still.
-                let is_late = plan.slow_channels > 0.0 && c.assigned > ended && self.has_skipped_time();
+                let is_late = plan.network.slow_channels > 0.0 && c.assigned > ended && self.has_skipped_time();
                 holds(c.assigned == ended || is_late, "an assignment left open");
                 holds(c.beyond_room == 0, "more assigned than there is room for");
             }
             Role::Level1 => {
                 let c = Level1Counters::from_values(&report.counters);
-                let is_outside = plan.credit.is_some() || plan.sending.is_some();
+                let is_outside = plan.triggers.credit.is_some() || plan.readout.sending.is_some();
                 holds(is_outside || c.unused == 0, "a trigger that level 1 made and did not use");
-                let waits = plan.spacing == Spacing::Unlimited && plan.slicing().is_none();
+                let waits = plan.triggers.spacing == Spacing::Unlimited && plan.slicing().is_none();
                 holds(!waits || c.vetoed == 0, "vetoed what can wait");
-                holds(plan.crossings.is_some() || c.vetoed == c.vetoed_busy, "dead time of front ends without any");
+                holds(
+                    plan.triggers.crossings.is_some() || c.vetoed == c.vetoed_busy,
+                    "dead time of front ends without any",
+                );
             }
             Role::Efd => {
                 let c = EfdCounters::from_values(&report.counters);
@@ -340,12 +354,12 @@ impl Check<'_> {
         }
         holds(report.unexpected.is_empty(), "a message that its sender has not to say");
         // What may be lost may also overtake the greeting of one that comes late.
-        let may_be_stale = !plan.late.is_empty() || plan.links.stray > 0.0 || self.follows;
+        let may_be_stale = !plan.course.late.is_empty() || plan.network.links.stray > 0.0 || self.follows;
         holds(report.stale == 0 || may_be_stale, "stale messages without a restart");
     }
 
     fn has_skipped_time(&self) -> bool {
-        self.plan.faults.iter().any(|(_, fault)| matches!(fault, Fault::ClockStep(..)))
+        self.plan.course.faults.iter().any(|(_, fault)| matches!(fault, Fault::ClockStep(..)))
     }
 
     fn nothing_lost(&self, failures: &mut Failures) {
@@ -358,8 +372,8 @@ impl Check<'_> {
         };
         holds(lost(account) + account.duplicates == 0, "events lost or doubled without a death");
         // How many slices there are is for `slice_books`.
-        let is_open = plan.duration.is_some() || plan.slicing().is_some();
-        let all_triggered = is_open || account.level1 == plan.events || !plan.leader_is_good();
+        let is_open = plan.course.duration.is_some() || plan.slicing().is_some();
+        let all_triggered = is_open || account.level1 == plan.triggers.events || !plan.leader_is_good();
         holds(all_triggered, "not every event was triggered");
         holds(
             !plan.is_healthy() || !plan.waits_for_pages() || account.built_incomplete == 0,
@@ -395,7 +409,7 @@ impl Check<'_> {
 
     fn numbered(&self, event: EventId) -> Option<Numbered> {
         if !self.plan.has_numbers_of_its_own() {
-            return Some(Numbered { event, ordinal: event.0.wrapping_sub(self.plan.first) });
+            return Some(Numbered { event, ordinal: event.0.wrapping_sub(self.plan.triggers.first) });
         }
         let (ordinal, _) = self.outcomes.issued.iter().find(|(_, issued)| **issued == event)?;
         Some(Numbered { event, ordinal: *ordinal })

@@ -17,10 +17,10 @@ impl Plan {
         if self.input == InputKind::Level2Only && !clears_alone {
             self.input = InputKind::Level2;
         }
-        self.clear_after = ClearAfter::Recorded;
+        self.building.clear_after = ClearAfter::Recorded;
         self.counts.efd = self.counts.efd.max(1);
-        self.events = 10 + r.below(90);
-        self.late.clear();
+        self.triggers.events = 10 + r.below(90);
+        self.course.late.clear();
         let roles = [Role::L2pu, Role::Ros, Role::Dfm, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo, Role::Sfo];
         let role = roles[r.below(roles.len() as u64) as usize];
         let drawn = self.of(if clears_alone || supervisors.chance(0.2) { Role::L2sv } else { role });
@@ -29,7 +29,7 @@ impl Plan {
         let returns = r.chance(0.7).then(|| Duration::from_micros(100 + r.below(30_000)));
         let latest_us = if r.chance(0.5) { 3_000 } else { 25_000 };
         let at = Duration::from_micros(r.below(latest_us));
-        self.faults.push((at, returns.map_or(Fault::Kill(node), |after| Fault::Restart(node, after))));
+        self.course.faults.push((at, returns.map_or(Fault::Kill(node), |after| Fault::Restart(node, after))));
         if !self.of(Role::Sfi).is_empty() && r.chance(0.5) {
             self.draw_slow_builder(at, r);
         }
@@ -41,7 +41,7 @@ impl Plan {
         let apps = self.applications();
         let candidates: Vec<NodeId> = apps.iter().filter(|app| app.role != Role::Level1).map(|app| app.node).collect();
         let any = |r: &mut Random| candidates[r.below(candidates.len() as u64) as usize];
-        self.events = 10 + r.below(90);
+        self.triggers.events = 10 + r.below(90);
         // From the first moments to long after the last event, as often in each decade.
         let at = Duration::from_secs_f64(1e-4 * 10_f64.powf(3.0 * r.unit()));
         let away = |r: &mut Random| Duration::from_secs_f64(1e-5 * 10_f64.powf(3.5 * r.unit()));
@@ -60,7 +60,7 @@ impl Plan {
             };
             self.strike(r, when, node, away);
         }
-        self.faults.sort_by_key(|(at, _)| *at);
+        self.course.faults.sort_by_key(|(at, _)| *at);
     }
 
     /// An application dies, mostly to return. How long it is away.
@@ -73,8 +73,8 @@ impl Plan {
     ) -> Duration {
         let lasts = away(r);
         let returns = r.chance(0.85);
-        self.late.retain(|(late, _)| *late != node);
-        self.faults.push((at, if returns { Fault::Restart(node, lasts) } else { Fault::Kill(node) }));
+        self.course.late.retain(|(late, _)| *late != node);
+        self.course.faults.push((at, if returns { Fault::Restart(node, lasts) } else { Fault::Kill(node) }));
         lasts
     }
 
@@ -82,7 +82,7 @@ impl Plan {
     fn draw_slow_builder(&mut self, crash: Duration, r: &mut Random) {
         let sfis = self.of(Role::Sfi);
         let node = sfis[r.below(sfis.len() as u64) as usize];
-        self.build_timeout = Duration::from_micros(500 + r.below(10_000));
+        self.building.timeout = Duration::from_micros(500 + r.below(10_000));
         let at = (crash + Duration::from_micros(r.below(10_000))).saturating_sub(Duration::from_millis(5));
         let lasts = Duration::from_millis(1 + r.below(40));
         let fault = if r.chance(0.5) {
@@ -90,7 +90,7 @@ impl Plan {
         } else {
             Fault::Slow { node, each: Duration::from_micros(r.below(10_000)), lasts }
         };
-        self.faults.push((at, fault));
+        self.course.faults.push((at, fault));
     }
 
     /// Whether read-out systems have the data of every event until they are asked for. Nothing is lost or late on the
@@ -99,23 +99,24 @@ impl Plan {
         let sources: Vec<NodeId> =
             [Role::Ros, Role::Trg, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
         let interfaces = self.of(Role::Ebif);
-        let notice_max = self.joins.as_ref().map_or(Duration::ZERO, |joins| joins.notice_max);
+        let notice_max = self.course.joins.as_ref().map_or(Duration::ZERO, |joins| joins.notice_max);
         let is_of_others = |fault: &Fault| match fault {
             Fault::Kill(node) => !sources.contains(node) && !interfaces.contains(node),
             // Tries count until builders notice that it is away. A request may come before the greeting, and is made again.
             Fault::Restart(node, _) if interfaces.contains(node) => {
-                notice_max < self.request_timeout * self.fine.retries
+                notice_max < self.building.request_timeout * self.fine.retries
             }
             Fault::Restart(node, _) => !sources.contains(node),
-            Fault::Pause(_) | Fault::Watch => true,
+            Fault::Pause(_) | Fault::Watch(_) => true,
             _ => false,
         };
-        let is_near = self.slow_channels == 0.0 && self.port.is_none() && self.late.is_empty();
-        let has_room = self.in_flight <= self.pages as u64 && self.events <= self.pages as u64;
-        let is_perfect = self.links.is_perfect() && self.fragment_faults.is_perfect();
+        let is_near = self.network.slow_channels == 0.0 && self.building.port.is_none() && self.course.late.is_empty();
+        let has_room =
+            self.triggers.in_flight <= self.readout.pages as u64 && self.triggers.events <= self.readout.pages as u64;
+        let is_perfect = self.network.links.is_perfect() && self.readout.fragment_faults.is_perfect();
         let is_sent = self.sources_are_good() && self.waits_for_first_fragments();
-        let is_calm = self.faults.iter().all(|(_, fault)| is_of_others(fault));
-        self.clear_after == ClearAfter::Recorded
+        let is_calm = self.course.faults.iter().all(|(_, fault)| is_of_others(fault));
+        self.building.clear_after == ClearAfter::Recorded
             && is_perfect
             && is_near
             && has_room
@@ -128,7 +129,7 @@ impl Plan {
     /// the leading one has begun. Where it runs ahead it is told to wait, and to go on.
     fn waits_for_first_fragments(&self) -> bool {
         let waits = self.fine.readout_timeout * (self.fine.retries + 1);
-        self.sending.as_ref().is_none_or(|sending| sending.each.iter().all(|source| source.latency * 4 < waits))
+        self.readout.sending.as_ref().is_none_or(|sending| sending.each.iter().all(|source| source.latency * 4 < waits))
     }
 
     /// Whether all die who know what became of events that are cleared.
@@ -138,7 +139,8 @@ impl Plan {
     }
 
     fn crashes(&self) -> Vec<&Fault> {
-        let crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
+        let crashes =
+            self.course.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
         crashes.map(|(_, fault)| fault).collect()
     }
 
@@ -167,8 +169,8 @@ impl Plan {
             }
             _ => false,
         };
-        let is_forced = self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Force));
-        let keeps = self.clear_after == ClearAfter::Recorded || self.input == InputKind::Level2Only;
+        let is_forced = self.course.faults.iter().any(|(_, fault)| matches!(fault, Fault::Force));
+        let keeps = self.building.clear_after == ClearAfter::Recorded || self.input == InputKind::Level2Only;
         keeps && is_survived && !is_forced && !self.is_hindered()
     }
 }

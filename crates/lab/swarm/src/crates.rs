@@ -11,14 +11,14 @@ use simulator::world::Fault;
 impl Plan {
     /// Some or all read-out systems are in crates, whose fronts are struck as others are.
     pub(super) fn draw_crates(&mut self, level: u32, r: &mut Random) {
-        (self.sending, self.limited) = (None, true);
+        (self.readout.sending, self.triggers.limited) = (None, true);
         self.counts.ros += r.below(3) as u16;
         let ros = 1 + r.below(u64::from(self.counts.ros)) as u16;
         let count = 1 + r.below(u64::from(self.counts.ros / ros)) as u16;
         let age = Duration::from_micros(r.below(3_000));
-        self.crates = Some(Crates { count, ros, group: 1 + r.below(12) as usize, age });
+        self.readout.crates = Some(Crates { count, ros, group: 1 + r.below(12) as usize, age });
         // A port that never holds an answer of a whole crate would be no fault but a wrong network.
-        self.port.iter_mut().for_each(|port| port.buffer_bytes *= u64::from(ros));
+        self.building.port.iter_mut().for_each(|port| port.buffer_bytes *= u64::from(ros));
         let fronts: Vec<NodeId> = [Role::Trg, Role::Ebif].into_iter().flat_map(|role| self.of(role)).collect();
         let any = |r: &mut Random| fronts[r.below(fronts.len() as u64) as usize];
         let at = |r: &mut Random| Duration::from_micros(r.below(15_000));
@@ -26,15 +26,15 @@ impl Plan {
             let (node, lasts) = (any(r), Duration::from_micros(r.below(40_000)));
             let each = Duration::from_micros(r.below(2_000));
             let fault = if r.chance(0.5) { Fault::Split(vec![node], lasts) } else { Fault::Slow { node, each, lasts } };
-            self.faults.push((at(r), fault));
+            self.course.faults.push((at(r), fault));
         }
         let returns = |r: &mut Random, node| Fault::Restart(node, Duration::from_micros(100 + r.below(30_000)));
         if matches!(level, 2 | 3 | 5) && r.chance(0.6) {
             let node = any(r);
-            self.faults.push((at(r), if level == 3 { Fault::Kill(node) } else { returns(r, node) }));
+            self.course.faults.push((at(r), if level == 3 { Fault::Kill(node) } else { returns(r, node) }));
         }
         if level == 4 && r.chance(0.5) {
-            for (_, fault) in &mut self.faults {
+            for (_, fault) in &mut self.course.faults {
                 let node = any(r);
                 match fault {
                     Fault::Kill(of) => *of = node,

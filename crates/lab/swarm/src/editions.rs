@@ -11,15 +11,16 @@ use dataflow::filter::streams::StreamRule;
 use dataflow::node::RUN_CONTROL;
 
 use super::plan::{
-    EDITION_OF_CRATES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, Plan,
+    EDITION_OF_CRATES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES,
+    EDITION_OF_WATCHERS, InputKind, Plan,
 };
-use simulator::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet};
+use simulator::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet, Watched};
 
 impl Plan {
     pub(super) fn draw_more(&mut self, edition: u32, level: u32) {
         let seed = self.seed;
         if edition >= 2 && level >= 1 {
-            self.disks_heal = true;
+            self.recording.disks_heal = true;
             self.draw_healing(&mut Random::new(seed ^ 0x6865_616c_6564));
         }
         if edition >= 3 && level >= 1 {
@@ -59,13 +60,14 @@ impl Plan {
                 self.draw_processors(level, r);
             }
         }
-        if edition >= EDITION_OF_SLICES {
+        if edition == EDITION_OF_SLICES {
             self.draw_slices(level, &mut Random::new(seed ^ 0x736c_6963_6573));
         } else if edition >= EDITION_OF_CRATES {
             self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
         }
         if edition >= EDITION_OF_WATCHERS {
-            self.draw_watchers(&mut Random::new(seed ^ 0x7761_7463_6865));
+            let watched = if edition >= EDITION_OF_MODULES { Watched::AllModules } else { Watched::WholeEvents };
+            self.draw_watchers(watched, &mut Random::new(seed ^ 0x7761_7463_6865));
         }
         if edition >= EDITION_OF_RUNS {
             self.draw_next_run(&mut Random::new(seed ^ 0x0061_6761_696e));
@@ -116,14 +118,14 @@ impl Plan {
                 faults.push((near(r), JoinFault::Cut(node)));
             }
         }
-        self.joins = Some(Joins { notice_max, faults });
+        self.course.joins = Some(Joins { notice_max, faults });
     }
 
     /// Another run follows in the same processes, of which some die before it.
     fn draw_next_run(&mut self, r: &mut Random) {
         self.again = r.chance(0.7).then(|| r.chance(0.5));
         let returning = self.returning();
-        let Some(joins) = &mut self.joins else { return };
+        let Some(joins) = &mut self.course.joins else { return };
         for (_, node, _) in returning {
             if r.chance(0.3) {
                 let fault = if r.chance(0.7) { JoinFault::Death(node) } else { JoinFault::Cut(node) };
@@ -138,48 +140,48 @@ impl Plan {
             Fault::Restart(node, away) => Some((*at, *node, *away)),
             _ => None,
         };
-        self.faults.iter().filter_map(of).collect()
+        self.course.faults.iter().filter_map(of).collect()
     }
 
     /// Nearly always everything heals, so that what is in hand must drain; else that it does not would never be seen.
     fn draw_healing(&mut self, r: &mut Random) {
-        if self.healed_after.is_none() && r.chance(0.95) {
+        if self.course.healed_after.is_none() && r.chance(0.95) {
             let most_ms = if r.chance(0.5) { 20 } else { 150 };
-            self.healed_after = Some(Duration::from_millis(1 + r.below(most_ms)));
+            self.course.healed_after = Some(Duration::from_millis(1 + r.below(most_ms)));
         }
     }
 
     /// Switches with short buffers, farms with a heavy hour, clocks that step back, links with wrong bits.
     fn draw_hosts(&mut self, r: &mut Random) {
         if r.chance(0.15) {
-            self.port = Some(Port {
+            self.building.port = Some(Port {
                 bytes_per_s: [500_000, 5_000_000, 100_000_000][r.below(3) as usize],
                 buffer_bytes: [400, 2_000, 10_000][r.below(3) as usize],
             });
         }
         if self.has_level2() && r.chance(0.15) {
             let until = Duration::from_micros(r.below(20_000));
-            self.heavy_until = Some((until, Duration::from_micros(r.below(5_000))));
+            self.level2.heavy_until = Some((until, Duration::from_micros(r.below(5_000))));
         }
         let node = self.any(r);
         let at = Duration::from_micros(r.below(15_000));
         if r.chance(0.15) {
-            self.faults.push((at, Fault::ClockBack(node, Duration::from_millis(1 + r.below(500)))));
+            self.course.faults.push((at, Fault::ClockBack(node, Duration::from_millis(1 + r.below(500)))));
         }
         if r.chance(0.2) {
-            self.fragment_faults.corruption = 0.2 * r.unit();
+            self.readout.fragment_faults.corruption = 0.2 * r.unit();
         }
     }
 
     /// The disk of a recorder is full.
     fn draw_disk(&mut self, r: &mut Random) {
         let recorders = self.of(Role::Sfo);
-        if self.in_order || recorders.is_empty() || !r.chance(0.25) {
+        if self.recording.in_order || recorders.is_empty() || !r.chance(0.25) {
             return;
         }
         let node = recorders[r.below(recorders.len() as u64) as usize];
         let at = Duration::from_micros(r.below(15_000));
-        self.faults.push((at, Fault::FullDisk(node, Duration::from_millis(1 + r.below(100)))));
+        self.course.faults.push((at, Fault::FullDisk(node, Duration::from_millis(1 + r.below(100)))));
     }
 
     /// Events are recorded in several streams: by what chains say, by name, and of some only a part.
@@ -189,16 +191,18 @@ impl Plan {
         }
         let rule = |chains, prescale| StreamRule { chains, by_name: false, prescale };
         let first = [rule(0, 1), rule(0, 2), rule(0b01, 1)][r.below(3) as usize];
-        self.streams = vec![first, rule(0, 1 + r.below(4))];
+        self.recording.streams = vec![first, rule(0, 1 + r.below(4))];
         if r.chance(0.5) {
-            self.streams.push([rule(0b10, 1), StreamRule { by_name: true, ..rule(0, 1) }][r.below(2) as usize]);
+            self.recording
+                .streams
+                .push([rule(0b10, 1), StreamRule { by_name: true, ..rule(0, 1) }][r.below(2) as usize]);
         }
     }
 
     /// What dies is the pROS.
     fn draw_loss_of_results(&mut self, r: &mut Random) {
         let Some(pros) = self.of(Role::Pros).first().copied().filter(|_| r.chance(0.2)) else { return };
-        for (_, fault) in &mut self.faults {
+        for (_, fault) in &mut self.course.faults {
             match fault {
                 Fault::Kill(node) | Fault::Restart(node, _) => *node = pros,
                 _ => {}
@@ -211,19 +215,19 @@ impl Plan {
         if !r.chance(0.3) {
             return;
         }
-        self.duration = Some(Duration::from_millis(1 + r.below(60)));
+        self.course.duration = Some(Duration::from_millis(1 + r.below(60)));
         if self.counts.efd > 0 && self.input != InputKind::Level2Only && r.chance(0.25) {
-            self.filter_tasks = true;
-            self.in_order = false;
-            self.filter_stuck_after = Some(r.below(self.events));
+            self.filter.has_tasks = true;
+            self.recording.in_order = false;
+            self.filter.stuck_after = Some(r.below(self.triggers.events));
             return;
         }
         let node = self.any(r);
         let at = Duration::from_micros(r.below(15_000));
         if r.chance(0.7) {
-            self.faults.retain(|(_, fault)| !matches!(fault, Fault::Kill(_) | Fault::Force));
+            self.course.faults.retain(|(_, fault)| !matches!(fault, Fault::Kill(_) | Fault::Force));
         }
-        self.faults.push((at, Fault::Hang(node)));
+        self.course.faults.push((at, Fault::Hang(node)));
     }
 
     /// Each type of message has a carrier of its own: a connection, which keeps order in itself only, or datagrams.
@@ -231,9 +235,9 @@ impl Plan {
         if !r.chance(0.3) {
             return;
         }
-        self.connected = TypeSet::of_bits(r.below(1 << TypeSet::COUNT) as u16);
-        if self.slow_channels == 0.0 && r.chance(0.5) {
-            self.slow_channels = 0.2;
+        self.network.connected = TypeSet::of_bits(r.below(1 << TypeSet::COUNT) as u16);
+        if self.network.slow_channels == 0.0 && r.chance(0.5) {
+            self.network.slow_channels = 0.2;
         }
     }
 
@@ -243,20 +247,21 @@ impl Plan {
         if self.counts.efd == 0 || self.input == InputKind::Level2Only || !r.chance(0.4) {
             return;
         }
-        (self.links, self.fragment_faults) = (Links::perfect(), Links::perfect());
-        (self.port, self.slow_channels, self.record_failures, self.slow_steering) = (None, 0.0, 0.0, 0.0);
-        self.heavy_until = None;
-        self.healed_after = None;
-        self.late.clear();
-        self.clear_after = ClearAfter::Recorded;
-        self.events = 20 + r.below(180);
-        self.pages = self.pages.max(200);
-        self.faults.retain(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
+        (self.network.links, self.readout.fragment_faults) = (Links::perfect(), Links::perfect());
+        (self.building.port, self.network.slow_channels, self.recording.failures, self.level2.slow_steering) =
+            (None, 0.0, 0.0, 0.0);
+        self.level2.heavy_until = None;
+        self.course.healed_after = None;
+        self.course.late.clear();
+        self.building.clear_after = ClearAfter::Recorded;
+        self.triggers.events = 20 + r.below(180);
+        self.readout.pages = self.readout.pages.max(200);
+        self.course.faults.retain(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
         if r.chance(0.5) {
             let (dfm, roles) = (self.of(Role::Dfm), [Role::Sfi, Role::Sfi, Role::Efd, Role::Sfo, Role::L2pu]);
             let others = self.of(roles[r.below(5) as usize]);
             let mut pair = dfm.into_iter().chain(others.first().copied());
-            for (_, fault) in &mut self.faults {
+            for (_, fault) in &mut self.course.faults {
                 let away = Duration::from_micros(100 + r.below(30_000));
                 if let Some(node) = pair.next() {
                     *fault = Fault::Restart(node, away);
@@ -270,7 +275,7 @@ impl Plan {
         if !r.chance(0.25) {
             return;
         }
-        let struck: Vec<Duration> = self.faults.iter().map(|(at, _)| *at).collect();
+        let struck: Vec<Duration> = self.course.faults.iter().map(|(at, _)| *at).collect();
         for _ in 0..1 + r.below(3) {
             let near = (!struck.is_empty() && r.chance(0.6)).then(|| struck[r.below(struck.len() as u64) as usize]);
             let latest_us = if near.is_some() || r.chance(0.5) { 2_000 } else { 20_000 };
@@ -278,22 +283,23 @@ impl Plan {
             let at = near.map_or(after, |near| (near + after).saturating_sub(Duration::from_millis(1)));
             let longest_us = if r.chance(0.5) { 1_000 } else { 20_000 };
             let lasts = Duration::from_micros(r.below(longest_us));
-            self.faults.push((at.max(Duration::from_micros(100)), Fault::Pause(lasts)));
+            self.course.faults.push((at.max(Duration::from_micros(100)), Fault::Pause(lasts)));
         }
     }
 
     /// Somebody watches: asks for many samples or for few, often or once and never again.
-    fn draw_watchers(&mut self, r: &mut Random) {
-        let both = [SamplingStage::Sfi, SamplingStage::Efd];
+    fn draw_watchers(&mut self, watched: Watched, r: &mut Random) {
+        let all = [SamplingStage::Sfi, SamplingStage::Efd, SamplingStage::Ros, SamplingStage::Ebif];
+        let stages = if watched == Watched::AllModules { &all[..] } else { &all[..2] };
         self.sampling = Sampling {
-            stages: both.into_iter().filter(|_| r.chance(0.75)).collect(),
+            stages: stages.iter().copied().filter(|_| r.chance(0.75)).collect(),
             prescale: 1 + r.below(3) as u32,
             samples: 1 + r.below(8) as u32,
             size: Size::from_bytes([200, 2_000, 1 << 20][r.below(3) as usize]),
             ..Sampling::default()
         };
         for _ in 0..r.below(6) {
-            self.faults.push((Duration::from_micros(100 + r.below(20_000)), Fault::Watch));
+            self.course.faults.push((Duration::from_micros(100 + r.below(20_000)), Fault::Watch(watched)));
         }
     }
 

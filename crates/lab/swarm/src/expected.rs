@@ -35,10 +35,10 @@ impl Plan {
     /// The same, if level 2 accepts it.
     pub(super) fn expected_of_filter(&self, numbered: Numbered) -> Expected {
         let Numbered { event: EventId(event), ordinal } = numbered;
-        if self.filter_tasks && mixed(event).is_multiple_of(17) {
+        if self.filter.has_tasks && mixed(event).is_multiple_of(17) {
             return Expected::Recorded(0);
         }
-        let passes = match self.policy {
+        let passes = match self.filter.policy {
             FilterPolicy::AcceptAll => true,
             FilterPolicy::Prescale { factor } => ordinal.is_multiple_of(factor),
             FilterPolicy::Random { accept, seed } => lot(event, seed) < accept,
@@ -57,21 +57,21 @@ impl Plan {
         }
         // Sources and processors say nothing of items, but for the one that does nothing amiss.
         let item = if self.has_numbers_of_its_own() { 0 } else { 1_u32 << (numbered.ordinal % 7) };
-        match self.overrides.all {
+        match self.level2.overrides.all {
             Override::ForceAccept => return true,
             Override::ForceReject => return false,
             Override::None => {}
         }
-        if self.overrides.veto_items & item != 0 {
+        if self.level2.overrides.veto_items & item != 0 {
             return false;
         }
-        self.is_recommended(numbered.event) || self.overrides.force_accept_items & item != 0
+        self.is_recommended(numbered.event) || self.level2.overrides.force_accept_items & item != 0
     }
 
     /// Whether the steering of level 2 accepts it: whether a lot of each step is small enough, of which the first only asks for data.
     pub(super) fn is_recommended(&self, EventId(event): EventId) -> bool {
         let drawn = |step: u64| lot(event, self.seed ^ step);
-        match (self.sink, self.strategy) {
+        match (self.level2.sink, self.level2.strategy) {
             (Some(fraction), _) => lot(event, 0) < fraction,
             (None, Strategy::None { accept }) => drawn(0) < accept,
             (None, Strategy::Generate { accept, .. }) => drawn(1) < accept,
@@ -81,20 +81,20 @@ impl Plan {
 
     /// What a processing task says of an event: the streams that it asks for by name, and the chains that have accepted it.
     pub(super) fn said_of(&self, EventId(event): EventId) -> (u32, u64) {
-        if self.streams.len() == 1 {
+        if self.recording.streams.len() == 1 {
             return (0, 0);
         }
         let said = mixed(event) >> 8;
-        let named = if said.is_multiple_of(3) { (said >> 4) as u32 % (1 << self.streams.len()) } else { 0 };
+        let named = if said.is_multiple_of(3) { (said >> 4) as u32 % (1 << self.recording.streams.len()) } else { 0 };
         (named, said >> 16 & 0b11)
     }
 
     fn streams_expected(&self, event: u64) -> u32 {
-        let (named, passed) = if self.filter_tasks { self.said_of(EventId(event)) } else { (0, 0) };
+        let (named, passed) = if self.filter.has_tasks { self.said_of(EventId(event)) } else { (0, 0) };
         let is_of_chain = |rule: &StreamRule| if rule.chains == 0 { !rule.by_name } else { rule.chains & passed != 0 };
-        let nobody_says = named == 0 && passed == 0 && !self.streams.iter().any(is_of_chain);
+        let nobody_says = named == 0 && passed == 0 && !self.recording.streams.iter().any(is_of_chain);
         let mut streams = 0;
-        for (place, rule) in self.streams.iter().enumerate() {
+        for (place, rule) in self.recording.streams.iter().enumerate() {
             let is_wanted = match named {
                 0 => is_of_chain(rule) || (nobody_says && place == 0),
                 named => named & 1 << place != 0,

@@ -44,50 +44,52 @@ impl Plan {
         };
         // Where data are to be kept, pages are, too.
         if self.input != InputKind::SelfTrigger && !self.keeps_data() && r.chance(0.2) {
-            self.pages = 2 + r.below(6) as usize;
+            self.readout.pages = 2 + r.below(6) as usize;
         }
         if r.chance(0.5) {
             let interval = Duration::from_micros(1 + r.below(1_000));
-            self.spacing = match self.spacing {
+            self.triggers.spacing = match self.triggers.spacing {
                 Spacing::Unlimited => Spacing::Unlimited,
                 Spacing::Fixed(_) => Spacing::Fixed(interval),
                 Spacing::Poisson(_) => Spacing::Poisson(interval),
             };
         }
-        if let Strategy::Generate { robs_per_step, .. } | Strategy::TwoStep { robs_per_step, .. } = &mut self.strategy {
+        if let Strategy::Generate { robs_per_step, .. } | Strategy::TwoStep { robs_per_step, .. } =
+            &mut self.level2.strategy
+        {
             *robs_per_step = 1 + r.below(5) as usize;
         }
     }
 
     /// As `weir check` demands it.
     fn abide(&mut self) {
-        let above = (self.fine.busy.1 * self.pages as f64) as usize;
-        self.in_flight = self.in_flight.min((self.pages - above).max(1) as u64);
+        let above = (self.fine.busy.1 * self.readout.pages as f64) as usize;
+        self.triggers.in_flight = self.triggers.in_flight.min((self.readout.pages - above).max(1) as u64);
         if self.counts.l2pu != self.counts.sfi {
-            self.phased = None;
+            self.level2.phased = None;
         }
-        if let Some(push) = &mut self.push {
+        if let Some(push) = &mut self.building.push {
             push.window_bytes = push.window_bytes.max(WINDOW_BYTES_MIN);
             if push.bytes_per_s.is_none() {
                 push.burst_bytes = 0;
             }
             if push.destination == Destination::Table {
-                self.sfi_assignment = SfiAssignment::RoundRobin;
+                self.building.assignment = SfiAssignment::RoundRobin;
             }
         }
-        if let (InputKind::SelfTrigger, Spacing::Poisson(mean)) = (self.input, self.spacing) {
-            self.spacing = Spacing::Fixed(mean);
+        if let (InputKind::SelfTrigger, Spacing::Poisson(mean)) = (self.input, self.triggers.spacing) {
+            self.triggers.spacing = Spacing::Fixed(mean);
         }
         // All steps are spaced alike.
-        if let Spacing::Fixed(_) = self.spacing {
-            for (_, spacing) in &mut self.profile {
+        if let Spacing::Fixed(_) = self.triggers.spacing {
+            for (_, spacing) in &mut self.triggers.profile {
                 if let Spacing::Poisson(mean) = *spacing {
                     *spacing = Spacing::Fixed(mean);
                 }
             }
         }
-        if !self.filter_tasks {
-            self.streams.iter_mut().for_each(|rule| rule.chains = 0);
+        if !self.filter.has_tasks {
+            self.recording.streams.iter_mut().for_each(|rule| rule.chains = 0);
         }
     }
 }

@@ -8,6 +8,7 @@ mod check;
 mod crash;
 mod crates;
 mod drawn;
+mod draws;
 mod editions;
 mod expected;
 mod lawful;
@@ -38,8 +39,9 @@ use outside::{Seen, Surroundings};
 type Failures = Vec<String>;
 
 pub use plan::{
-    Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS,
-    EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, Fine, InputKind, LEVELS, Plan, Push,
+    Building, Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MODULES,
+    EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, Filter, Fine, InputKind, LEVELS,
+    Level2, Network, Plan, Push, Readout, Recording, Triggers,
 };
 
 pub use drawn::{Cut, Drawn, Sending, Slicing};
@@ -78,7 +80,7 @@ impl Plan {
             (world.run(), seen.take())
         });
         let doubtful = |run: &Outcomes| run.account.level2_forced + run.account.level2_incomplete;
-        let is_whole = |run: &Outcomes| run.account.level1 == self.events && doubtful(run) == 0;
+        let is_whole = |run: &Outcomes| run.account.level1 == self.triggers.events && doubtful(run) == 0;
         let twin = twin.filter(|(twin, _)| is_whole(twin) && is_whole(&outcomes)).map(|(_, seen)| seen);
         let mut failures =
             Check { plan: self, outcomes: &outcomes, seen: &seen, twin: twin.as_ref(), follows: false }.failures();
@@ -90,7 +92,10 @@ impl Plan {
 
     /// The run that follows in the same processes.
     fn next(&self) -> Self {
-        Self { run: self.run + 1, again: None, ..self.clone() }
+        self.clone().with(|plan| {
+            plan.run += 1;
+            plan.again = None;
+        })
     }
 
     fn failures_in(&self, processes: Processes, steps_max: u64) -> Failures {
@@ -110,7 +115,13 @@ impl Plan {
 
     /// The same without any fault, where the files have to be the same.
     fn twin(&self) -> Option<Self> {
-        let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, again: None, ..self.clone() };
+        let twin = || {
+            self.clone().with(|plan| {
+                plan.course.faults.clear();
+                plan.course.late.clear();
+                (plan.course.joins, plan.again) = (None, None);
+            })
+        };
         // Which slices are left out is a matter of moments.
         (self.keeps_all() && self.keeps_data() && self.slicing().is_none()).then(twin)
     }
@@ -159,24 +170,19 @@ impl Plan {
             outside: Box::new(Surroundings::new(self, seen)),
             detectors: self.detectors(),
             hosts: Hosts::separate(applications.len()),
-            costs: Costs::uniform(self.service),
+            costs: Costs::uniform(self.network.service),
             wire: Wire::Links {
-                links: self.links,
-                slow: self.slow_channels,
-                port: self.port,
-                connected: self.connected,
+                links: self.network.links,
+                slow: self.network.slow_channels,
+                port: self.building.port,
+                connected: self.network.connected,
             },
-            handover: self.links.latency,
+            handover: self.network.links.latency,
             driver: None,
             one_by_one: true,
-            fragment_faults: self.fragment_faults,
-            duration: self.duration,
-            stop_timeout: self.stop_timeout,
+            fragment_faults: self.readout.fragment_faults,
+            course: self.course.clone(),
             time_to_connect: self.time_to_connect(),
-            joins: self.joins.clone(),
-            late: self.late.clone(),
-            faults: self.faults.clone(),
-            healed_after: self.healed_after,
             planted: self.planted,
             checks: true,
             steps_max: self.steps_max(),

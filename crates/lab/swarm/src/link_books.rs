@@ -103,13 +103,13 @@ impl Books<'_> {
     /// taken for issued. They meet when both are there, and later over a slow connection.
     fn may_meet_late(&self) -> bool {
         let level1 = self.plan.of(Role::Level1);
-        self.plan.late.iter().any(|(late, _)| *late == self.ros || level1.contains(late))
+        self.plan.course.late.iter().any(|(late, _)| *late == self.ros || level1.contains(late))
     }
 
     /// A read-out system remembers events that are cleared ahead of the oldest valid one, twice as many as it has pages. A fragment
     /// of another that comes again stays until it is collected.
     fn forgets_clears(&self) -> bool {
-        self.issued().len() > 2 * self.plan.pages
+        self.issued().len() > 2 * self.plan.readout.pages
     }
 
     fn issued(&self) -> BTreeSet<u64> {

@@ -87,7 +87,7 @@ impl Surroundings {
         }
         self.check_content(built);
         let [kept_chunks, left_fragments, left_chunks, left_bytes] = WINDOWED;
-        let is_real = self.plan.sending.is_some();
+        let is_real = self.plan.readout.sending.is_some();
         let bytes = || Bulk::Pages(PageSlice::from(vec![1; WINDOWS_BYTES as usize]));
         let bulk = if is_real { bytes() } else { Bulk::Modelled { len_bytes: WINDOWS_BYTES, seed: 2 } };
         Some(Box::new(Windowed { bulk, kept_chunks, left_fragments, left_chunks, left_bytes }))
@@ -100,13 +100,13 @@ impl Surroundings {
             self.check_result(built, slice.result);
             return self.seen.borrow_mut().slices.push(slice);
         }
-        if self.plan.sending.is_some() {
+        if self.plan.readout.sending.is_some() {
             return self.check_pushed(built);
         }
         let missing = built.missing.iter().filter(|rob| **rob != RESULT_ROB).count();
         let fragments = built.bulk.len() / FRAGMENT_BYTES as usize + missing;
         let result = built.bulk.len() % FRAGMENT_BYTES as usize;
-        let robs = self.plan.counts.ros * self.plan.robs_per_ros;
+        let robs = self.plan.counts.ros * self.plan.readout.robs_per_ros;
         assert_eq!(fragments, usize::from(robs), "fragments and missing ones of {built:?}");
         assert!(result == 0 || result == RESULT_BYTES as usize, "result of level 2 in {built:?}");
         self.check_result(built, result);
@@ -132,8 +132,10 @@ impl Surroundings {
         let sources = self.plan.sources();
         for drawn in &sources {
             // Who does not answer at all does not say what is tolerated; but level 2 may have had some of it.
-            let is_silent =
-                || self.plan.phased.is_some() || sources.iter().filter(|other| other.ros == drawn.ros).all(is_flagged);
+            let is_silent = || {
+                self.plan.level2.phased.is_some()
+                    || sources.iter().filter(|other| other.ros == drawn.ros).all(is_flagged)
+            };
             let (is_here, rob) = (here.remove(&self.rob_of(drawn)), self.rob_of(drawn));
             let may = if is_flagged(drawn) {
                 !is_here && (!drawn.is_tolerated || is_silent())
@@ -161,7 +163,7 @@ impl Surroundings {
 
 impl Outside for Surroundings {
     fn links(&self, node: NodeId) -> u16 {
-        if self.ros.contains(&node) { self.plan.robs_per_ros } else { 0 }
+        if self.ros.contains(&node) { self.plan.readout.robs_per_ros } else { 0 }
     }
 
     fn fragment(&mut self, _: NodeId, _: u16, event: &EventInfo) -> Bulk {
@@ -185,7 +187,7 @@ impl Outside for Surroundings {
         if self.plan.has_numbers_of_its_own() {
             return TriggerRecord { event, ..TriggerRecord::default() };
         }
-        let Trigger { bcid, trigger_type, items, rois } = trigger(event.0.wrapping_sub(self.plan.first));
+        let Trigger { bcid, trigger_type, items, rois } = trigger(event.0.wrapping_sub(self.plan.triggers.first));
         TriggerRecord { event, bcid: Some(bcid), trigger_type: Some(trigger_type), items, vetoed: 0, rois }
     }
 
@@ -194,7 +196,7 @@ impl Outside for Surroundings {
             Steered::Decide(selection) if selection.accept => {
                 let bytes = || Bulk::Pages(PageSlice::from(vec![0; RESULT_BYTES as usize]));
                 let modelled = || Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };
-                let result = if self.plan.sending.is_some() { bytes() } else { modelled() };
+                let result = if self.plan.readout.sending.is_some() { bytes() } else { modelled() };
                 Steered::Decide(Selection { result, ..selection })
             }
             other => other,
@@ -204,14 +206,14 @@ impl Outside for Surroundings {
     /// A processing task that decides by the plan's policy, and now and then fails.
     fn process(&mut self, built: &BuiltEvent) -> Option<Processed> {
         self.processed += 1;
-        if self.plan.filter_stuck_after.is_some_and(|after| self.processed > after) {
+        if self.plan.filter.stuck_after.is_some_and(|after| self.processed > after) {
             return None;
         }
         let (event, result) = (built.event, Bulk::empty());
         let (asked, chains) = self.plan.answer(event.event);
         Some(if self.plan.fails(event.event) {
             Processed::Fail { reason: DebugReason::Crash, result }
-        } else if self.plan.policy.accepts(event.event, event.ordinal) {
+        } else if self.plan.filter.policy.accepts(event.event, event.ordinal) {
             Processed::Accept { streams: asked, chains, result, windowed: self.windowed(built) }
         } else {
             Processed::Reject { chains }
@@ -219,7 +221,7 @@ impl Outside for Surroundings {
     }
 
     fn disk_fails(&mut self, is_healed: bool) -> bool {
-        !(is_healed && self.plan.disks_heal) && self.random.chance(self.plan.record_failures)
+        !(is_healed && self.plan.recording.disks_heal) && self.random.chance(self.plan.recording.failures)
     }
 
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
@@ -241,7 +243,7 @@ impl Outside for Surroundings {
 
     /// Where events are acknowledged when they are written, the host lives on; else it dies, too.
     fn lost(&mut self, node: NodeId, unsynced: usize) -> usize {
-        if self.plan.durable == Durable::Write {
+        if self.plan.recording.durable == Durable::Write {
             return 0;
         }
         let lost = self.random.below(unsynced as u64 + 1) as usize;
@@ -253,15 +255,15 @@ impl Outside for Surroundings {
 
     fn effort(&mut self, in_run: Duration, work: Effort<'_>) -> (Duration, Place) {
         let mut slow = |plan: &Plan| {
-            if self.random.chance(plan.slow_steering) { plan.links.delay_max } else { Duration::ZERO }
+            if self.random.chance(plan.level2.slow_steering) { plan.network.links.delay_max } else { Duration::ZERO }
         };
         match work {
             Effort::Steer(_) => {
-                let heavy = self.plan.heavy_until.filter(|(until, _)| in_run < *until);
-                let cost = heavy.map_or(self.plan.steering_cost, |(_, cost)| cost);
+                let heavy = self.plan.level2.heavy_until.filter(|(until, _)| in_run < *until);
+                let cost = heavy.map_or(self.plan.level2.steering_cost, |(_, cost)| cost);
                 (cost + slow(&self.plan), Place::Anywhere)
             }
-            Effort::Process(_) => (self.plan.processing_cost + slow(&self.plan), Place::Anywhere),
+            Effort::Process(_) => (self.plan.filter.cost + slow(&self.plan), Place::Anywhere),
             Effort::Record(_) | Effort::Sync => (Duration::ZERO, Place::Aside),
         }
     }
@@ -270,17 +272,17 @@ impl Outside for Surroundings {
 impl Plan {
     /// Whether a processing task fails on this event.
     pub(super) fn fails(&self, event: EventId) -> bool {
-        self.filter_tasks && mixed(event.0).is_multiple_of(17)
+        self.filter.has_tasks && mixed(event.0).is_multiple_of(17)
     }
 
     /// Whether a processing task that accepts this event asks for windows of it.
     fn has_windows(&self, event: EventId) -> bool {
-        self.filter_tasks && mixed(event.0).is_multiple_of(3)
+        self.filter.has_tasks && mixed(event.0).is_multiple_of(3)
     }
 
     /// Whether level 2 had a result for an accepted event.
     fn has_result(&self, info: &EventInfo) -> bool {
-        let is_decided = self.has_level2() && self.sink.is_none() && info.grounds != Grounds::Timeout;
+        let is_decided = self.has_level2() && self.level2.sink.is_none() && info.grounds != Grounds::Timeout;
         is_decided && self.is_recommended(info.event)
     }
 

@@ -23,7 +23,7 @@ impl Plan {
 
     pub(super) fn assembly_of(&self, configuration: Partition) -> Assembly {
         let robs = (0..usize::from(self.counts.ros)).map(|ros| self.robs(ros)).collect();
-        let (force_accept, veto) = (self.overrides.force_accept_items, self.overrides.veto_items);
+        let (force_accept, veto) = (self.level2.overrides.force_accept_items, self.level2.overrides.veto_items);
         let assembly = Assembly::new(configuration, robs).with_items(force_accept, veto).on_scale(self.scale());
         if self.slicing().is_some() { assembly.framed_by(Arc::new(Framed)) } else { assembly }
     }
@@ -45,13 +45,13 @@ impl Plan {
 
     /// The triggers of level 1, unless they come from outside.
     pub(super) fn triggers(&self) -> Option<Box<dyn TriggerSource + Send>> {
-        if self.credit.is_some() || self.sending.is_some() { None } else { Some(Box::new(Triggers)) }
+        if self.triggers.credit.is_some() || self.readout.sending.is_some() { None } else { Some(Box::new(Triggers)) }
     }
 
     fn scale(&self) -> Scale {
         let small = Scale {
             reply_group_bytes: 1000,
-            triggers_ahead: self.credit.unwrap_or(1),
+            triggers_ahead: self.triggers.credit.unwrap_or(1),
             sync_group: 4,
             retry_recording_after: Duration::from_millis(20),
             ..Scale::default()
@@ -60,10 +60,10 @@ impl Plan {
             return small;
         }
         Scale {
-            in_flight: Some(self.in_flight),
-            result_pages: Some(self.pages),
-            collected: self.phased,
-            pushed_ahead: self.push.map(|push| push.ahead),
+            in_flight: Some(self.triggers.in_flight),
+            result_pages: Some(self.readout.pages),
+            collected: self.level2.phased,
+            pushed_ahead: self.building.push.map(|push| push.ahead),
             ..small
         }
     }
@@ -72,8 +72,8 @@ impl Plan {
     fn depart(&self, parameters: &mut Parameters) {
         match parameters {
             Parameters::Level1(level1, from) => {
-                level1.profile.clone_from(&self.profile);
-                if let (TriggersFrom::Outside(outside), Some(ahead)) = (from, self.credit) {
+                level1.profile.clone_from(&self.triggers.profile);
+                if let (TriggersFrom::Outside(outside), Some(ahead)) = (from, self.triggers.credit) {
                     outside.ahead = ahead;
                 }
             }
@@ -81,16 +81,16 @@ impl Plan {
                 l2sv.l2pus = self.of(Role::L2pu);
                 l2sv.seed = self.seed;
             }
-            Parameters::L2pu(l2pu) => l2pu.sink = self.sink,
+            Parameters::L2pu(l2pu) => l2pu.sink = self.level2.sink,
             Parameters::Ros(pros) if pros.read_out == ReadOut::Results => {
-                (pros.busy_above, pros.busy_below) = (self.pages * 2 / 3, self.pages / 2);
+                (pros.busy_above, pros.busy_below) = (self.readout.pages * 2 / 3, self.readout.pages / 2);
             }
             Parameters::Dfm(dfm) => {
                 if let DfmInput::SelfTrigger { spacing, .. } = &mut dfm.input {
-                    *spacing = self.spacing;
+                    *spacing = self.triggers.spacing;
                 }
             }
-            Parameters::Efd(efd) => efd.streams.clone_from(&self.streams),
+            Parameters::Efd(efd) => efd.streams.clone_from(&self.recording.streams),
             Parameters::Ros(_) | Parameters::Sfi(_) | Parameters::Sfo(_) | Parameters::Trg(_) | Parameters::Ebif(_) => {
             }
         }

@@ -14,14 +14,14 @@ impl Plan {
     /// Triggers come from processors, where links push and where they are read out.
     pub(super) fn draw_processors(&mut self, level: u32, r: &mut Random) {
         if r.chance(0.5) {
-            self.sending = None;
+            self.readout.sending = None;
         }
-        for drawn in self.sending.iter_mut().flat_map(|sending| &mut sending.each).filter(|drawn| drawn.leads) {
+        for drawn in self.readout.sending.iter_mut().flat_map(|sending| &mut sending.each).filter(|drawn| drawn.leads) {
             (drawn.leads, drawn.rhythm) = (false, Rhythm::Behind(Duration::from_micros(r.below(200))));
         }
-        (self.credit, self.spacing) = (Some(1 + r.below(5) as usize), Spacing::Unlimited);
-        self.profile.clear();
-        self.limited = r.chance(0.7);
+        (self.triggers.credit, self.triggers.spacing) = (Some(1 + r.below(5) as usize), Spacing::Unlimited);
+        self.triggers.profile.clear();
+        self.triggers.limited = r.chance(0.7);
         let misbehave = level > 0 && r.chance(0.6);
         let losses = [toml::ProcessorLoss::Stop, toml::ProcessorLoss::Wait, toml::ProcessorLoss::GoOn];
         let mut each = Vec::new();
@@ -46,15 +46,16 @@ impl Plan {
             dies || habits.is_silent || habits.never_ends
         };
         if each.iter().any(is_endless) {
-            self.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
+            self.course.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
         }
-        let more = if self.limited { r.below(8) } else { 0 };
-        self.outside = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
+        let more = if self.triggers.limited { r.below(8) } else { 0 };
+        self.triggers.outside =
+            Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
     }
 
     /// The processors, if triggers come from outside: a single good one, if the plan does not say more.
     pub(super) fn processors(&self) -> Vec<Drawn> {
-        match (&self.outside, self.credit) {
+        match (&self.triggers.outside, self.triggers.credit) {
             (_, None) => Vec::new(),
             (Some(outside), Some(_)) => outside.each.clone(),
             (None, Some(_)) => vec![plain(0)],
@@ -77,7 +78,7 @@ impl Plan {
 
     /// Whether the numbers of events have gaps, and triggers say nothing but them.
     pub(super) fn has_numbers_of_its_own(&self) -> bool {
-        self.sending.is_some() || self.outside.is_some()
+        self.readout.sending.is_some() || self.triggers.outside.is_some()
     }
 }
 

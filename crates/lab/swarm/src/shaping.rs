@@ -14,7 +14,7 @@ use simulator::world::{Outcomes, Pushed};
 /// owed while it was called late, and the last event that still found credit. A bucket that is filled as late and
 /// emptied as early as the passes of the source allow overflows only if that does not hold.
 pub(super) fn too_fast(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
-    let Some(Push { bytes_per_s: Some(rate), burst_bytes, group, .. }) = plan.push else { return };
+    let Some(Push { bytes_per_s: Some(rate), burst_bytes, group, .. }) = plan.building.push else { return };
     let takes_ns = |bytes: u64| bytes * 1_000_000_000 / rate;
     let rest = (group as u64 - 1) * outcomes.pushed.iter().map(cost).max().unwrap_or(0);
     let mut paid_ns = BTreeMap::new();
@@ -33,7 +33,7 @@ pub(super) fn too_fast(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures
 
 /// A source has no more on the way to a builder than its window and the last event that still found room in it.
 pub(super) fn too_much(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
-    let Some(Push { window_bytes, group, .. }) = plan.push else { return };
+    let Some(Push { window_bytes, group, .. }) = plan.building.push else { return };
     let most = window_bytes.saturating_add(group as u64 * outcomes.pushed.iter().map(cost).max().unwrap_or(0));
     let lived = |node: &NodeId| !outcomes.touched.contains(node);
     let mut sent = BTreeMap::<_, u64>::new();

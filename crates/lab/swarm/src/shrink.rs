@@ -63,13 +63,13 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
             all.push(changed);
         }
     };
-    with(&|plan| plan.faults.clear());
-    with(&|plan| plan.links = Links::perfect());
-    with(&|plan| plan.fragment_faults = Links::perfect());
-    for index in 0..plan.faults.len() {
-        with(&|plan| _ = plan.faults.remove(index));
+    with(&|plan| plan.course.faults.clear());
+    with(&|plan| plan.network.links = Links::perfect());
+    with(&|plan| plan.readout.fragment_faults = Links::perfect());
+    for index in 0..plan.course.faults.len() {
+        with(&|plan| _ = plan.course.faults.remove(index));
     }
-    with(&|plan| plan.late.clear());
+    with(&|plan| plan.course.late.clear());
     with(&|plan| sources(plan).for_each(|drawn| drawn.habits = Habits::default()));
     for index in 0..plan.sources().len() {
         with(&|plan| source(plan, index).habits = Habits::default());
@@ -87,48 +87,48 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         with(&|plan| source(plan, index).latency = Duration::from_micros(1));
         with(&|plan| source(plan, index).cut.iter_mut().for_each(simplify));
     }
-    with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.gaps = 0.0));
-    with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.more = 0));
+    with(&|plan| plan.readout.sending.iter_mut().for_each(|sending| sending.gaps = 0.0));
+    with(&|plan| plan.readout.sending.iter_mut().for_each(|sending| sending.more = 0));
     with(&|plan| plan.again = None);
-    with(&|plan| plan.joins = None);
-    with(&|plan| plan.joins.iter_mut().for_each(|joins| joins.notice_max = Duration::ZERO));
-    for index in 0..plan.joins.as_ref().map_or(0, |joins| joins.faults.len()) {
-        with(&|plan| plan.joins.iter_mut().for_each(|joins| _ = joins.faults.remove(index)));
+    with(&|plan| plan.course.joins = None);
+    with(&|plan| plan.course.joins.iter_mut().for_each(|joins| joins.notice_max = Duration::ZERO));
+    for index in 0..plan.course.joins.as_ref().map_or(0, |joins| joins.faults.len()) {
+        with(&|plan| plan.course.joins.iter_mut().for_each(|joins| _ = joins.faults.remove(index)));
     }
-    with(&|plan| plan.links.loss = 0.0);
-    with(&|plan| plan.links.duplication = 0.0);
-    with(&|plan| plan.links.delay = 0.0);
-    with(&|plan| plan.links.corruption = 0.0);
-    with(&|plan| plan.links.stray = 0.0);
-    with(&|plan| plan.events = plan.events.div_ceil(2));
-    with(&|plan| plan.events -= u64::from(plan.events > 1));
-    with(&|plan| plan.port = None);
-    with(&|plan| plan.heavy_until = None);
-    with(&|plan| plan.filter_stuck_after = None);
-    with(&|plan| plan.record_failures = 0.0);
-    with(&|plan| plan.slow_steering = 0.0);
-    with(&|plan| plan.slow_channels = 0.0);
-    with(&|plan| plan.connected = TypeSet::default());
-    with(&|plan| plan.service = Duration::ZERO);
-    with(&|plan| plan.steering_cost = Duration::ZERO);
-    with(&|plan| plan.build_timeout = Duration::from_millis(200));
-    with(&|plan| plan.healed_after = None);
-    with(&|plan| plan.profile.clear());
-    with(&|plan| plan.crossings = None);
+    with(&|plan| plan.network.links.loss = 0.0);
+    with(&|plan| plan.network.links.duplication = 0.0);
+    with(&|plan| plan.network.links.delay = 0.0);
+    with(&|plan| plan.network.links.corruption = 0.0);
+    with(&|plan| plan.network.links.stray = 0.0);
+    with(&|plan| plan.triggers.events = plan.triggers.events.div_ceil(2));
+    with(&|plan| plan.triggers.events -= u64::from(plan.triggers.events > 1));
+    with(&|plan| plan.building.port = None);
+    with(&|plan| plan.level2.heavy_until = None);
+    with(&|plan| plan.filter.stuck_after = None);
+    with(&|plan| plan.recording.failures = 0.0);
+    with(&|plan| plan.level2.slow_steering = 0.0);
+    with(&|plan| plan.network.slow_channels = 0.0);
+    with(&|plan| plan.network.connected = TypeSet::default());
+    with(&|plan| plan.network.service = Duration::ZERO);
+    with(&|plan| plan.level2.steering_cost = Duration::ZERO);
+    with(&|plan| plan.building.timeout = Duration::from_millis(200));
+    with(&|plan| plan.course.healed_after = None);
+    with(&|plan| plan.triggers.profile.clear());
+    with(&|plan| plan.triggers.crossings = None);
     // The outside alone does not end a run that has no outside.
-    with(&|plan| (plan.credit, plan.outside, plan.limited) = (None, None, true));
-    with(&|plan| plan.outside = None);
-    with(&|plan| plan.limited = true);
-    with(&|plan| plan.sink = None);
-    with(&|plan| plan.phased = None);
-    with(&|plan| plan.push = None);
-    with(&|plan| plan.overrides = Overrides::default());
+    with(&|plan| (plan.triggers.credit, plan.triggers.outside, plan.triggers.limited) = (None, None, true));
+    with(&|plan| plan.triggers.outside = None);
+    with(&|plan| plan.triggers.limited = true);
+    with(&|plan| plan.level2.sink = None);
+    with(&|plan| plan.level2.phased = None);
+    with(&|plan| plan.building.push = None);
+    with(&|plan| plan.level2.overrides = Overrides::default());
     with(&|plan| plan.fine = Fine::default());
-    with(&|plan| plan.streams.truncate(1));
-    with(&|plan| plan.filter_tasks = false);
-    with(&|plan| plan.duration = None);
-    with(&|plan| plan.robs_per_ros = 1);
-    with(&|plan| with_others(plan, |plan| plan.crates = None));
+    with(&|plan| plan.recording.streams.truncate(1));
+    with(&|plan| plan.filter.has_tasks = false);
+    with(&|plan| plan.course.duration = None);
+    with(&|plan| plan.readout.robs_per_ros = 1);
+    with(&|plan| with_others(plan, |plan| plan.readout.crates = None));
     for count in COUNTS {
         with(&|plan| fewer(plan, count));
     }
@@ -136,7 +136,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
 }
 
 fn sources(plan: &mut Plan) -> impl Iterator<Item = &mut Drawn> {
-    plan.sending.iter_mut().flat_map(|sending| &mut sending.each)
+    plan.readout.sending.iter_mut().flat_map(|sending| &mut sending.each)
 }
 
 /// Chunks that follow one another without a gap, and slices that do not reach into one another.
@@ -153,7 +153,7 @@ fn source(plan: &mut Plan, index: usize) -> &mut Drawn {
 
 /// One application less of a role; what happens to the others happens to them still.
 fn fewer(plan: &mut Plan, count: Count) {
-    let within = plan.crates.map_or(0, |crates| crates.count * crates.ros);
+    let within = plan.readout.crates.map_or(0, |crates| crates.count * crates.ros);
     let mut counts = plan.counts;
     let number = count(&mut counts);
     *number = number.saturating_sub(1).max(1);
@@ -171,8 +171,9 @@ fn with_others(plan: &mut Plan, change: impl FnOnce(&mut Plan)) {
         let name = &before[usize::from(node.0) - 1].name;
         after.iter().find(|app| app.name == *name).map(|app| app.node)
     };
-    plan.late = plan.late.iter().filter_map(|(node, time)| Some((moved(*node)?, *time))).collect();
-    plan.faults = plan.faults.iter().filter_map(|(at, fault)| Some((*at, moved_fault(fault, &moved)?))).collect();
+    plan.course.late = plan.course.late.iter().filter_map(|(node, time)| Some((moved(*node)?, *time))).collect();
+    plan.course.faults =
+        plan.course.faults.iter().filter_map(|(at, fault)| Some((*at, moved_fault(fault, &moved)?))).collect();
 }
 
 fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Option<Fault> {
@@ -182,7 +183,7 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
         Fault::Hang(node) => Fault::Hang(moved(*node)?),
         Fault::Force => Fault::Force,
         Fault::Pause(lasts) => Fault::Pause(*lasts),
-        Fault::Watch => Fault::Watch,
+        Fault::Watch(watched) => Fault::Watch(*watched),
         Fault::Split(nodes, lasts) => Fault::Split(nodes.iter().filter_map(|node| moved(*node)).collect(), *lasts),
         Fault::Slow { node, each, lasts } => Fault::Slow { node: moved(*node)?, each: *each, lasts: *lasts },
         Fault::ClockStep(node, step) => Fault::ClockStep(moved(*node)?, *step),
@@ -244,7 +245,7 @@ mod tests {
             tries += 1;
             true
         });
-        assert!(shrunk.faults.is_empty() && shrunk.events == 1 && tries < 100, "{tries}");
+        assert!(shrunk.course.faults.is_empty() && shrunk.triggers.events == 1 && tries < 100, "{tries}");
         let mut flips = 0_u32;
         shrink(&Plan::plain(u64::MAX), |_| {
             flips += 1;
@@ -255,8 +256,11 @@ mod tests {
 
     #[test]
     fn without_an_outside_a_smaller_plan_has_a_limit_of_its_own() {
-        let plan = Plan { credit: Some(2), limited: false, ..Plan::plain(10) };
-        assert!(smaller(&plan).iter().all(|plan| plan.limited || plan.credit.is_some()));
+        let plan = Plan::plain(10).with(|plan| {
+            plan.triggers.credit = Some(2);
+            plan.triggers.limited = false;
+        });
+        assert!(smaller(&plan).iter().all(|plan| plan.triggers.limited || plan.triggers.credit.is_some()));
     }
 
     /// Where one bug hides behind another the smallest plan still shows the one that was found.

@@ -12,7 +12,7 @@ use super::sources::GRACE;
 impl Plan {
     /// How time is cut into events, if it is.
     pub fn slicing(&self) -> Option<Slicing> {
-        self.sending.as_ref().and_then(|sending| sending.slices).filter(|_| self.credit.is_none())
+        self.readout.sending.as_ref().and_then(|sending| sending.slices).filter(|_| self.triggers.credit.is_none())
     }
 
     /// Sources run free. Their habits are drawn already; what they send are chunks of time.
@@ -26,10 +26,10 @@ impl Plan {
             grace: micros(r, 500, longest_ms * 1_000),
         };
         let zero_ns = [0, 1 << 40, 1_700_000_000_000_000_000][r.below(3) as usize] + r.below(1 << 20);
-        let (events, strays) = (self.events, level > 0 && r.chance(0.5));
+        let (events, strays) = (self.triggers.events, level > 0 && r.chance(0.5));
         // Nearly always there is room for the chunks of some slices.
-        let held = if r.chance(0.92) { self.fine.busy.1 * self.pages as f64 / 4.0 } else { f64::INFINITY };
-        let Some(sending) = &mut self.sending else { return };
+        let held = if r.chance(0.92) { self.fine.busy.1 * self.readout.pages as f64 / 4.0 } else { f64::INFINITY };
+        let Some(sending) = &mut self.readout.sending else { return };
         let more = 4 + sending.more as u32;
         let until = length * (events as u32 + more);
         for drawn in &mut sending.each {
@@ -43,16 +43,16 @@ impl Plan {
         sending.slices = Some(slicing);
         let is_endless = |drawn: &Drawn| drawn.habits.is_silent || drawn.habits.never_ends;
         if sending.each.iter().any(is_endless) {
-            self.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
+            self.course.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
         }
     }
 
     /// After this time of the run no source does anything new, and none is waited for.
     pub(super) fn slices_are_over_after(&self, slicing: &Slicing) -> Duration {
-        let Some(sending) = &self.sending else { return Duration::ZERO };
+        let Some(sending) = &self.readout.sending else { return Duration::ZERO };
         // A clock that steps leaves so many slices behind or ahead.
         let strays = sending.each.iter().any(|drawn| drawn.cut.is_some_and(|cut| cut.chunking.step.is_some()));
-        let slices = (self.events + sending.more) as u32 + if strays { 500 } else { 64 };
+        let slices = (self.triggers.events + sending.more) as u32 + if strays { 500 } else { 64 };
         let over = |drawn: &Drawn| {
             let until = drawn.cut.map_or(Duration::ZERO, |cut| cut.chunking.until);
             let away = |(at, away): &(Duration, Option<Duration>)| *at + away.unwrap_or(GRACE).max(GRACE);

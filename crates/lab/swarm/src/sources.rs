@@ -15,19 +15,19 @@ use simulator::world::{Beam, Detectors, Habits, Links, Rhythm, Says, Source};
 impl Plan {
     /// Read-out links push, and their sources misbehave, if anything goes wrong at all.
     pub(super) fn draw_sources(&mut self, level: u32, r: &mut Random) {
-        (self.credit, self.spacing) = (None, Spacing::Unlimited);
-        self.profile.clear();
-        self.fragment_faults = Links::perfect();
-        self.limited = r.chance(0.7);
+        (self.triggers.credit, self.triggers.spacing) = (None, Spacing::Unlimited);
+        self.triggers.profile.clear();
+        self.readout.fragment_faults = Links::perfect();
+        self.triggers.limited = r.chance(0.7);
         if r.chance(0.5) {
             // Else they join, as in all newer editions.
-            self.joins = None;
+            self.course.joins = None;
         }
         let misbehave = level > 0 && r.chance(if level >= 4 { 0.5 } else { 0.8 });
-        let leader = r.below(u64::from(self.counts.ros * self.robs_per_ros)) as usize;
+        let leader = r.below(u64::from(self.counts.ros * self.readout.robs_per_ros)) as usize;
         let mut each = Vec::new();
         for ros in 0..usize::from(self.counts.ros) {
-            for rob in 0..self.robs_per_ros {
+            for rob in 0..self.readout.robs_per_ros {
                 let leads = each.len() == leader;
                 let latest_us = if r.chance(0.8) { 50 } else { 1_000 };
                 let latency_us = 1 + r.below(latest_us);
@@ -60,17 +60,18 @@ impl Plan {
         };
         if each.iter().any(is_endless) {
             // A run may wait for ever for a source to come, or for its triggers.
-            self.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
+            self.course.duration.get_or_insert(Duration::from_millis(1 + r.below(80)));
         }
-        let more = if self.limited { r.below(8) } else { 0 };
-        self.sending = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
+        let more = if self.triggers.limited { r.below(8) } else { 0 };
+        self.readout.sending =
+            Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
     }
 
     /// Triggers come one by one, and wait for some of the others.
     pub(super) fn draw_hand_shake(&mut self, r: &mut Random) {
         // Busy is that of one read-out system.
         self.is_lawful &= self.counts.ros == 1;
-        for drawn in self.sending.iter_mut().flat_map(|sending| &mut sending.each) {
+        for drawn in self.readout.sending.iter_mut().flat_map(|sending| &mut sending.each) {
             // A device that never answers holds up all.
             drawn.one_by_one = drawn.leads || (drawn.is_good() && r.chance(0.4));
         }
@@ -91,10 +92,11 @@ impl Plan {
 
     /// The sources of the links that there are. One of them leads.
     pub(super) fn sources(&self) -> Vec<Drawn> {
-        let Some(sending) = &self.sending else { return Vec::new() };
-        let is_here = |drawn: &&Drawn| drawn.ros < usize::from(self.counts.ros) && drawn.rob < self.robs_per_ros;
+        let Some(sending) = &self.readout.sending else { return Vec::new() };
+        let is_here =
+            |drawn: &&Drawn| drawn.ros < usize::from(self.counts.ros) && drawn.rob < self.readout.robs_per_ros;
         let mut each: Vec<Drawn> = sending.each.iter().filter(is_here).cloned().collect();
-        if self.credit.is_some() || sending.slices.is_some() {
+        if self.triggers.credit.is_some() || sending.slices.is_some() {
             return each;
         }
         if let Some(first) = each.first_mut().filter(|_| !sending.each.iter().filter(is_here).any(|drawn| drawn.leads))
@@ -107,7 +109,12 @@ impl Plan {
 
     /// What the world has of them, and of level-1 processors.
     pub(super) fn detectors(&self) -> Detectors {
-        let (gaps, more) = self.outside.as_ref().or(self.sending.as_ref()).map_or((0.0, 0), |all| (all.gaps, all.more));
+        let (gaps, more) = self
+            .triggers
+            .outside
+            .as_ref()
+            .or(self.readout.sending.as_ref())
+            .map_or((0.0, 0), |all| (all.gaps, all.more));
         let (systems, level1) = (self.of(Role::Ros), self.of(Role::Level1));
         let source = |ros, drawn: Drawn| Source {
             ros,
@@ -120,7 +127,7 @@ impl Plan {
             latency: drawn.latency,
             habits: drawn.habits,
         };
-        let above = (self.fine.busy.1 * self.pages as f64) as usize;
+        let above = (self.fine.busy.1 * self.readout.pages as f64) as usize;
         let sources = self.sources().into_iter().map(|drawn| source(systems[drawn.ros], drawn));
         let processors = self.processors().into_iter().map(|drawn| source(level1[0], drawn));
         let each: Vec<Source> = sources.chain(processors).collect();
@@ -129,8 +136,8 @@ impl Plan {
             return Detectors::default();
         }
         Detectors {
-            beam: Beam::of(self.events + more, self.first, gaps, self.seed),
-            room: self.pages.saturating_sub(above).max(1),
+            beam: Beam::of(self.triggers.events + more, self.triggers.first, gaps, self.seed),
+            room: self.readout.pages.saturating_sub(above).max(1),
             clock_begins_ns: 0,
             each,
         }
@@ -154,11 +161,11 @@ impl Plan {
 
     /// After this time of the run no source does anything new.
     pub(super) fn sources_are_over_after(&self) -> Duration {
-        let Some(all) = self.outside.as_ref().or(self.sending.as_ref()) else { return Duration::ZERO };
+        let Some(all) = self.triggers.outside.as_ref().or(self.readout.sending.as_ref()) else { return Duration::ZERO };
         if let Some(slicing) = self.slicing() {
             return self.slices_are_over_after(&slicing);
         }
-        let triggers = u32::try_from(self.events + all.more).expect("a short run");
+        let triggers = u32::try_from(self.triggers.events + all.more).expect("a short run");
         let over = |drawn: &Drawn| {
             let Habits { late, deaths, hesitation, .. } = &drawn.habits;
             let each = if let Rhythm::Alone(interval) = drawn.rhythm { interval * 4 } else { Duration::ZERO };
@@ -173,12 +180,12 @@ impl Plan {
 
     /// What events take whose fragments do not come: each asks for them as often as it may.
     pub(super) fn waits_for_sources(&self) -> Duration {
-        if self.sending.is_none() || self.sources_are_good() {
+        if self.readout.sending.is_none() || self.sources_are_good() {
             return Duration::ZERO;
         }
-        let asks = self.request_timeout.max(self.fine.readout_timeout) * (self.fine.retries + 2);
-        let in_level2 = if self.has_level2() { self.l2_timeout + asks } else { Duration::ZERO };
-        (asks + in_level2) * u32::try_from(self.events).expect("a short run")
+        let asks = self.building.request_timeout.max(self.fine.readout_timeout) * (self.fine.retries + 2);
+        let in_level2 = if self.has_level2() { self.level2.timeout + asks } else { Duration::ZERO };
+        (asks + in_level2) * u32::try_from(self.triggers.events).expect("a short run")
     }
 }
 

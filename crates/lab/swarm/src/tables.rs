@@ -37,9 +37,13 @@ impl Plan {
             dfm: self.dfm_table(),
             sfi: self.sfi_table(),
             ef: self.is_filtered().then(|| self.ef_table()),
-            pt: (self.is_filtered() && self.filter_tasks).then(|| self.pt_table()),
+            pt: (self.is_filtered() && self.filter.has_tasks).then(|| self.pt_table()),
             sfo: self.is_filtered().then(|| self.sfo_table()),
-            stream: if self.is_filtered() && self.streams.len() > 1 { self.stream_tables() } else { Vec::new() },
+            stream: if self.is_filtered() && self.recording.streams.len() > 1 {
+                self.stream_tables()
+            } else {
+                Vec::new()
+            },
             sampling: self.sampling.clone(),
             processes: toml::Processes { on_loss: self.on_loss(), ..toml::Processes::default() },
             ..Partition::default()
@@ -54,19 +58,19 @@ impl Plan {
     fn run_table(&self) -> toml::Run {
         toml::Run {
             number: Some(self.run),
-            events: self.limited.then_some(self.events),
-            duration: self.duration.map(interval),
-            first_lvl1_id: if self.has_numbers_of_its_own() { 0 } else { self.first as u32 },
+            events: self.triggers.limited.then_some(self.triggers.events),
+            duration: self.course.duration.map(interval),
+            first_lvl1_id: if self.has_numbers_of_its_own() { 0 } else { self.triggers.first as u32 },
             seed: self.seed,
-            stop_timeout: interval(self.stop_timeout),
+            stop_timeout: interval(self.course.stop_timeout),
             ..toml::Run::default()
         }
     }
 
     fn level1_table(&self) -> toml::Level1 {
-        let is_poisson = matches!(self.spacing, Spacing::Poisson(_));
+        let is_poisson = matches!(self.triggers.spacing, Spacing::Poisson(_));
         toml::Level1 {
-            source: match (&self.sending, self.credit) {
+            source: match (&self.readout.sending, self.triggers.credit) {
                 (_, Some(_)) => toml::Level1Source::External,
                 (Some(sending), None) if sending.slices.is_some() => toml::Level1Source::Time,
                 (Some(_), None) => toml::Level1Source::Link,
@@ -74,15 +78,16 @@ impl Plan {
             },
             leader: self.sources().iter().find(|drawn| drawn.leads).map(name_of_source),
             processor: self.processor_tables(),
-            rate: rate(self.spacing),
+            rate: rate(self.triggers.spacing),
             spacing: if is_poisson { toml::Spacing::Poisson } else { toml::Spacing::Fixed },
-            dead_time: self.crossings.as_ref().map(dead_time),
+            dead_time: self.triggers.crossings.as_ref().map(dead_time),
             profile: self
+                .triggers
                 .profile
                 .iter()
                 .filter_map(|&(from, spacing)| Some(toml::ProfileStep { from: interval(from), rate: rate(spacing)? }))
                 .collect(),
-            in_flight: self.in_flight as u32,
+            in_flight: self.triggers.in_flight as u32,
             slice: self.slicing().map(|slicing| interval(slicing.length)),
             window: self.slicing().and_then(|slicing| slicing.window).map(interval),
             grace: self.slicing().map(|slicing| interval(slicing.grace)),
@@ -93,20 +98,20 @@ impl Plan {
     fn l2sv_table(&self) -> toml::L2sv {
         toml::L2sv {
             count: self.counts.l2sv.into(),
-            assignment: match self.assignment {
+            assignment: match self.level2.assignment {
                 L2puAssignment::RoundRobin => toml::L2svAssignment::RoundRobin,
                 L2puAssignment::Random => toml::L2svAssignment::Random,
                 L2puAssignment::LeastLoaded => toml::L2svAssignment::LeastLoaded,
             },
-            events_in_system: self.events_in_system as u32,
-            timeout: interval(self.l2_timeout),
-            forced_limit: fraction(self.forced_limit),
-            decisions: match self.overrides.all {
+            events_in_system: self.level2.events_in_system as u32,
+            timeout: interval(self.level2.timeout),
+            forced_limit: fraction(self.level2.forced_limit),
+            decisions: match self.level2.overrides.all {
                 Override::None => toml::Decisions::AsFound,
                 Override::ForceAccept => toml::Decisions::ForceAccept,
                 Override::ForceReject => toml::Decisions::ForceReject,
             },
-            group: self.fine.decision_group.unwrap_or(self.clear_group) as u32,
+            group: self.fine.decision_group.unwrap_or(self.building.clear_group) as u32,
             group_age: interval(self.fine.decision_age),
             ..toml::L2sv::default()
         }
@@ -115,25 +120,25 @@ impl Plan {
     fn l2pu_table(&self) -> toml::L2pu {
         let mut table = toml::L2pu {
             count: self.counts.l2pu.into(),
-            workers: self.workers as u32,
-            request_timeout: interval(self.fine.l2_request_timeout.unwrap_or(self.request_timeout)),
-            phased: self.phased.is_some(),
-            cost: interval(self.steering_cost),
+            workers: self.level2.workers as u32,
+            request_timeout: interval(self.fine.l2_request_timeout.unwrap_or(self.building.request_timeout)),
+            phased: self.level2.phased.is_some(),
+            cost: interval(self.level2.steering_cost),
             ..toml::L2pu::default()
         };
-        (table.strategy, table.accept) = match self.strategy {
+        (table.strategy, table.accept) = match self.level2.strategy {
             Strategy::None { accept } => (toml::Strategy::None, fraction(accept)),
             Strategy::Generate { accept, .. } => (toml::Strategy::Generate, fraction(accept)),
             Strategy::TwoStep { .. } => (toml::Strategy::TwoStep, table.accept),
         };
-        match self.strategy {
+        match self.level2.strategy {
             Strategy::TwoStep { step_accept, robs_per_step } => {
                 (table.step_accept, table.robs_per_step) = (fraction(step_accept), robs_per_step as u32);
             }
             Strategy::Generate { robs_per_step, .. } => table.robs_per_step = robs_per_step as u32,
             Strategy::None { .. } => {}
         }
-        if let Some(accept) = self.sink {
+        if let Some(accept) = self.level2.sink {
             (table.strategy, table.accept) = (toml::Strategy::Sink, fraction(accept));
         }
         table
@@ -143,14 +148,14 @@ impl Plan {
         let (below, above) = self.fine.busy;
         toml::Ros {
             count: self.counts.ros.into(),
-            robs: if self.sending.is_some() { 1 } else { self.robs_per_ros.into() },
-            input: if self.sending.is_some() { toml::RosInput::Links } else { toml::RosInput::Emulator },
-            pages: self.pages as u32,
+            robs: if self.readout.sending.is_some() { 1 } else { self.readout.robs_per_ros.into() },
+            input: if self.readout.sending.is_some() { toml::RosInput::Links } else { toml::RosInput::Emulator },
+            pages: self.readout.pages as u32,
             busy_above: fraction(above),
             busy_below: fraction(below),
             request_timeout: interval(self.fine.readout_timeout),
             fragment: toml::Fragment { size: Some(Size::from_bytes(FRAGMENT_DATA_BYTES)), ..toml::Fragment::default() },
-            push: self.push.map(|push| toml::Push {
+            push: self.building.push.map(|push| toml::Push {
                 window: Some(Size::from_bytes(push.window_bytes)),
                 link_per_second: push
                     .bytes_per_s
@@ -170,7 +175,7 @@ impl Plan {
             clear_group: crates.group as u32,
             clear_age: interval(crates.age),
         };
-        self.crates.map(table)
+        self.readout.crates.map(table)
     }
 
     fn source_tables(&self) -> Vec<toml::LinkSource> {
@@ -197,42 +202,42 @@ impl Plan {
                 InputKind::Level1 => toml::DfmInput::Level1,
                 InputKind::SelfTrigger => toml::DfmInput::SelfTrigger,
             },
-            rate: rate(self.spacing).filter(|_| is_self),
-            building: match self.push.map(|push| push.destination) {
+            rate: rate(self.triggers.spacing).filter(|_| is_self),
+            building: match self.building.push.map(|push| push.destination) {
                 None => toml::BuildingMode::Pull,
                 Some(Destination::Assigned) => toml::BuildingMode::Push,
                 Some(Destination::Table) => toml::BuildingMode::PushByNumber,
             },
-            assignment: match self.sfi_assignment {
+            assignment: match self.building.assignment {
                 SfiAssignment::RoundRobin => toml::SfiAssignment::RoundRobin,
                 SfiAssignment::LeastLoaded => toml::SfiAssignment::LeastLoaded,
             },
-            build_timeout: interval(self.build_timeout),
-            clear_group: self.clear_group as u32,
+            build_timeout: interval(self.building.timeout),
+            clear_group: self.building.clear_group as u32,
             clear_age: interval(self.fine.clear_age),
-            clear_after: match self.clear_after {
+            clear_after: match self.building.clear_after {
                 ClearAfter::Recorded if self.is_filtered() => toml::ClearAfter::Recorded,
                 ClearAfter::Built | ClearAfter::Recorded => toml::ClearAfter::Built,
             },
-            queue: self.dfm_queue as u32,
+            queue: self.building.queue as u32,
         }
     }
 
     fn sfi_table(&self) -> toml::Sfi {
         toml::Sfi {
             count: if self.input == InputKind::Level2Only { 0 } else { self.counts.sfi.into() },
-            events: self.sfi_events as u32,
-            building: self.building as u32,
-            outstanding_requests: self.requests as u32,
-            credits: match self.credits {
+            events: self.building.events as u32,
+            building: self.building.at_once as u32,
+            outstanding_requests: self.building.requests as u32,
+            credits: match self.building.credits {
                 CreditPolicy::Fixed => toml::RequestCredits::Fixed,
                 CreditPolicy::Adaptive => toml::RequestCredits::Adaptive,
             },
-            request_order: match self.request_order {
+            request_order: match self.building.request_order {
                 RequestOrder::Random => toml::RequestOrder::Random,
                 RequestOrder::Rotating => toml::RequestOrder::Rotating,
             },
-            request_timeout: interval(self.request_timeout),
+            request_timeout: interval(self.building.request_timeout),
             retries: self.fine.retries,
             max_event_size: Size::from_bytes(1 << 20),
             ..toml::Sfi::default()
@@ -240,10 +245,11 @@ impl Plan {
     }
 
     fn ef_table(&self) -> toml::Ef {
-        let default = toml::Ef { count: self.counts.efd.into(), slots: self.efd_slots as u32, ..toml::Ef::default() };
-        match self.policy {
+        let default =
+            toml::Ef { count: self.counts.efd.into(), slots: self.filter.slots as u32, ..toml::Ef::default() };
+        match self.filter.policy {
             // Tasks decide by the policy of the plan.
-            _ if self.filter_tasks => default,
+            _ if self.filter.has_tasks => default,
             FilterPolicy::AcceptAll => default,
             FilterPolicy::Prescale { factor } => {
                 toml::Ef { policy: toml::FilterPolicy::Prescale, prescale: factor as u32, ..default }
@@ -261,11 +267,11 @@ impl Plan {
     }
 
     fn sfo_table(&self) -> toml::Sfo {
-        let (durable, fsync_age) = match self.durable {
+        let (durable, fsync_age) = match self.recording.durable {
             Durable::Write => (toml::Durability::Write, toml::Sfo::default().fsync_age),
             Durable::Sync { age, .. } => (toml::Durability::Fsync, interval(age)),
         };
-        let order = if self.in_order { toml::EventOrder::Event } else { toml::EventOrder::Arrival };
+        let order = if self.recording.in_order { toml::EventOrder::Event } else { toml::EventOrder::Arrival };
         toml::Sfo { count: self.counts.sfo.into(), durable, fsync_age, order, ..toml::Sfo::default() }
     }
 
@@ -277,18 +283,18 @@ impl Plan {
             prescale: rule.prescale as u32,
             ..toml::Stream::default()
         };
-        self.streams.iter().enumerate().map(stream).collect()
+        self.recording.streams.iter().enumerate().map(stream).collect()
     }
 
     pub(super) fn has_chains(&self) -> bool {
-        self.is_filtered() && self.streams.iter().any(|rule| rule.chains != 0)
+        self.is_filtered() && self.recording.streams.iter().any(|rule| rule.chains != 0)
     }
 
     /// What dies and returns is started again, whatever is drawn.
     fn on_loss(&self) -> OnLoss {
         let applications = self.applications();
         let restarts = |role: Role| {
-            self.faults.iter().any(|(_, fault)| {
+            self.course.faults.iter().any(|(_, fault)| {
                 matches!(fault, Fault::Restart(node, _) if applications[usize::from(node.0) - 1].role == role)
             })
         };

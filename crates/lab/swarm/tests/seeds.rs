@@ -2,8 +2,8 @@
 
 use simulator::world::{Planted, Trace};
 use swarm::{
-    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
-    EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
+    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MODULES, EDITION_OF_PROCESSORS,
+    EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
 };
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -93,6 +93,11 @@ fn some_watch_and_take_nothing() {
 }
 
 #[test]
+fn some_watch_read_out_systems_and_crates() {
+    campaigns_in(EDITION_OF_MODULES);
+}
+
+#[test]
 fn one_run_follows_another_in_the_same_processes() {
     campaigns_in(EDITION_OF_RUNS);
 }
@@ -151,13 +156,17 @@ fn every_planted_bug_is_found_and_reduced() {
             _ if planted.is_of_slices() => EDITION_OF_SLICES,
             _ => EDITION,
         };
-        let with = |seed| Plan { planted: Some(planted), ..Plan::draw_in(edition, seed, planted.level()) };
+        let with = |seed| Plan::draw_in(edition, seed, planted.level()).with(|plan| plan.planted = Some(planted));
         let found = (0..1000).find(|&seed| fails(&with(seed)));
         let plan = with(found.unwrap_or_else(|| panic!("{planted:?} is not found")));
-        assert!(Plan { planted: None, ..plan.clone() }.verdict().is_none(), "the bug is the only reason");
+        assert!(plan.clone().with(|plan| plan.planted = None).verdict().is_none(), "the bug is the only reason");
         let (least, _) = plan.least().expect("it fails");
-        assert!(fails(&least) && least.events <= plan.events && least.faults.len() <= plan.faults.len());
-        eprintln!("{planted:?}: seed {found:?}, {} events, {:?}", least.events, least.counts);
+        assert!(
+            fails(&least)
+                && least.triggers.events <= plan.triggers.events
+                && least.course.faults.len() <= plan.course.faults.len()
+        );
+        eprintln!("{planted:?}: seed {found:?}, {} events, {:?}", least.triggers.events, least.counts);
     }
 }
 
@@ -165,7 +174,7 @@ fn every_planted_bug_is_found_and_reduced() {
 #[test]
 fn a_lost_credit_is_found_beside_a_restart() {
     let found = (0..1000).find(|&seed| {
-        let run = Plan { planted: Some(Planted::LostCredit), ..Plan::draw(seed, 2) }.run();
+        let run = Plan::draw(seed, 2).with(|plan| plan.planted = Some(Planted::LostCredit)).run();
         !run.outcomes.touched.is_empty() && run.failures.iter().any(|failure| failure.contains("credits at"))
     });
     assert!(found.is_some());
@@ -175,7 +184,7 @@ fn a_lost_credit_is_found_beside_a_restart() {
 #[test]
 fn a_credit_that_is_given_twice_is_found_by_the_bounds() {
     let found = (0..100).find(|&seed| {
-        let failure = Plan { planted: Some(Planted::DoubleCredit), ..Plan::draw(seed, 0) }.verdict();
+        let failure = Plan::draw(seed, 0).with(|plan| plan.planted = Some(Planted::DoubleCredit)).verdict();
         failure.is_some_and(|failure| failure.contains("of Pull from") || failure.contains("of Slot from"))
     });
     assert!(found.is_some());
@@ -184,7 +193,7 @@ fn a_credit_that_is_given_twice_is_found_by_the_bounds() {
 #[test]
 fn a_plain_run_accounts_for_everything() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
-        let outcomes = Plan { input, ..Plan::plain(500) }.run_checked();
+        let outcomes = Plan::plain(500).with(|plan| plan.input = input).run_checked();
         assert!(outcomes.ending.reasons.is_empty(), "{:?}", outcomes.ending.reasons);
         let account = outcomes.account;
         assert_eq!((account.level1, account.residual), (500, 0), "{account:#?}");
@@ -194,7 +203,7 @@ fn a_plain_run_accounts_for_everything() {
 
 #[test]
 fn without_a_builder_what_level_2_accepts_counts_as_recorded() {
-    let outcomes = Plan { input: InputKind::Level2Only, ..Plan::plain(500) }.run_checked();
+    let outcomes = Plan::plain(500).with(|plan| plan.input = InputKind::Level2Only).run_checked();
     let account = outcomes.account;
     assert_eq!((account.level1, account.residual, account.recorded_copies), (500, 0, 0), "{account:#?}");
     assert!(account.level2_rejected > 100 && account.level2_accepted > 100, "{account:#?}");

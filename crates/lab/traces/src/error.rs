@@ -23,10 +23,20 @@ pub(crate) enum TracesError {
     Scheduler(transport::error::OsError),
     #[error("--seconds {0}: expected a number above 0 and at most 3600")]
     Seconds(f64),
-    #[error("process {0}: expected `weir run` of a partition that runs")]
+    #[error("process {0}: expected `weir run` or `weir serve`, with a partition on this machine that runs")]
     NoPartition(i32),
+    #[error(
+        "process {pid} traces already, to {}; a run that began with --trace does so to its end: wait for that, or send SIGUSR2 to \
+         each process",
+        list(files)
+    )]
+    Traced { pid: i32, files: Vec<PathBuf> },
     #[error("process {pid} cannot be told: {cause}")]
     Untold { pid: i32, cause: nix::Error },
+}
+
+fn list(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 pub(crate) fn write(path: &std::path::Path, text: &str) -> Result<(), TracesError> {

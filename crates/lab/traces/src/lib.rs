@@ -37,7 +37,7 @@ pub enum TraceCommand {
 /// `weir trace record`.
 #[derive(Clone, Debug, Args)]
 pub struct RecordArgs {
-    /// The process id of `weir run`
+    /// The process id of `weir run` or `weir serve`
     pub pid: i32,
     /// For how many seconds
     #[arg(long, value_name = "S", default_value_t = 1.0)]

@@ -72,6 +72,16 @@ pub enum LinkError {
         /// What the last try met.
         last: String,
     },
+    /// Somebody listens there, who has no place for this source for now.
+    #[error("{at}: refused for {patience:?}: {why}")]
+    Taken {
+        /// The address.
+        at: String,
+        /// How long it was tried.
+        patience: Duration,
+        /// What the last answer says.
+        why: String,
+    },
     /// The other end turned us away.
     #[error("{at}: refused: {why}")]
     Refused {

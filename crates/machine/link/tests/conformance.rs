@@ -112,6 +112,54 @@ fn fragments_of_a_former_run_are_dropped_and_counted() {
     }
 }
 
+#[test]
+fn a_source_stays_for_the_next_run_and_brings_nothing_of_the_former_along() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        bench.push(&mut sender, &head(0), &payload(3));
+        bench.until_with(&mut sender, |came| came.len() == 1);
+        // On its way when the run is left, busy and without a stop.
+        sender.reserve(9).unwrap().unwrap().fill(1);
+        sender.commit(&head(1), 9).unwrap();
+        bench.intake.order(LinkOrder::Off);
+        for text in ["much", "more", "at last"] {
+            sender.report(text).unwrap();
+            sender.flush().unwrap();
+        }
+        bench = bench.into_run(8);
+        bench.until(|came| came.len() == 1 && came[0] == Came::Up("tlu".into()));
+        (0..STATUS_POLLS).for_each(|_| bench.poll());
+        bench.intake.order(LinkOrder::Start { run: 8 });
+        bench.expect(&mut sender, Order::Stop);
+        bench.push(&mut sender, &head(2), &payload(2));
+        assert_eq!(sender.wait(Duration::ZERO).unwrap(), Order::Nothing, "{carrier:?}: the end of the run comes first");
+        sender.end().unwrap();
+        bench.expect(&mut sender, Order::Start { run: 8 });
+        bench.push(&mut sender, &head(4), &payload(4));
+        sender.end().unwrap();
+        let came = bench.until_with(&mut sender, |came| matches!(came.last(), Some(Came::Ended { .. })));
+        assert_eq!(came[0], Came::Status("at last".into()), "{carrier:?}");
+        assert_eq!(came.last(), Some(&Came::Ended { sent: 1, received: 1 }), "{carrier:?}");
+        let numbers: Vec<_> = came.iter().filter_map(Came::fragment).map(|fragment| fragment.head.number).collect();
+        assert_eq!(numbers, [Some(12)], "{carrier:?}");
+        assert_eq!(bench.intake.counters().stale, 2, "{carrier:?}");
+    }
+}
+
+#[test]
+fn a_source_that_goes_between_two_runs_is_missed_in_the_second() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        drop(bench.started(7));
+        bench = bench.into_run(8);
+        let came = bench.until(|came| came.len() == 2);
+        assert_eq!(came[0], Came::Up("tlu".into()), "{carrier:?}");
+        assert!(matches!(came[1], Came::Down(_)), "{carrier:?} {came:?}");
+        bench.started(8);
+    }
+}
+
 /// As the trigger of a EUDET TLU: the next one comes when busy has fallen.
 #[test]
 fn one_by_one_each_fragment_waits_for_its_xon() {
@@ -129,6 +177,27 @@ fn one_by_one_each_fragment_waits_for_its_xon() {
         }
         sender.end().unwrap();
         bench.until_with(&mut sender, |came| came.contains(&Came::Ended { sent: 50, received: 50 }));
+    }
+}
+
+/// It reads the former run out when the next one has begun.
+#[test]
+fn a_single_fragment_of_the_former_run_does_not_keep_the_next_one_off() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        bench.intake = bench.intake.one_by_one();
+        let mut sender = bench.started(7);
+        bench = bench.into_run(8);
+        bench.until(|came| came.len() == 1);
+        bench.intake.order(LinkOrder::Start { run: 8 });
+        bench.expect(&mut sender, Order::Stop);
+        bench.push(&mut sender, &head(0), &payload(0));
+        sender.end().unwrap();
+        bench.expect(&mut sender, Order::Start { run: 8 });
+        bench.wait_until(&mut sender, |sender| sender.reserve(8).unwrap().is_some());
+        sender.commit(&head(1), 8).unwrap();
+        bench.until_with(&mut sender, |came| came.iter().filter_map(Came::fragment).count() == 1);
+        assert_eq!(bench.intake.counters().stale, 1, "{carrier:?}");
     }
 }
 
@@ -281,11 +350,36 @@ fn a_second_source_of_the_same_name_is_refused_while_the_first_lives() {
         let mut bench = Bench::new(carrier);
         let sender = bench.connected();
         let settings = Settings { patience: Duration::ZERO, ..bench.settings() };
-        let refused = bench.open(&settings).err().unwrap().to_string();
-        assert!(refused.contains("a source named tlu is connected already"), "{carrier:?} {refused}");
+        let error = bench.open(&settings).err().unwrap();
+        let refused = error.to_string();
+        assert!(matches!(error, LinkError::Taken { .. }), "{carrier:?} {refused}");
+        assert!(
+            refused.ends_with(": refused for 0ns: a source named tlu is connected already; end it first"),
+            "{refused}"
+        );
         let came = bench.until(|came| !came.is_empty());
         assert!(came.iter().all(|came| matches!(came, Came::TurnedAway(_))), "{carrier:?} {came:?}");
         drop(sender);
+        drop(bench.connected());
+    }
+}
+
+#[test]
+fn nobody_follows_a_source_that_was_the_last() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let first = bench.connected();
+        bench.intake.let_nobody_follow(Some("it counts by itself"));
+        drop(first);
+        bench.until(|came| came.contains(&Came::Down(Lost::Closed)));
+        let settings = Settings { patience: Duration::ZERO, ..bench.settings() };
+        for _ in 0..3 {
+            let refused = bench.open(&settings).err().unwrap().to_string();
+            assert!(refused.contains("it counts by itself"), "{carrier:?} {refused}");
+        }
+        let came = bench.until(|came| !came.is_empty());
+        assert!(matches!(came[..], [Came::TurnedAway(_)]), "people are told once: {came:?}");
+        bench.intake.let_nobody_follow(None);
         drop(bench.connected());
     }
 }
@@ -398,3 +492,6 @@ fn a_socket_whose_owner_died_is_taken_over_and_a_living_one_is_not() {
     assert!(bench::open_intake(parameters()).is_ok());
     drop(folder);
 }
+
+/// More than it takes to read what a source has said.
+const STATUS_POLLS: usize = 10;

@@ -7,7 +7,7 @@ use std::io::Write;
 use bench::raw::RawStream;
 use bench::{Bench, Came, Carrier, PAGES};
 use link::wire::RecordHead;
-use link::{Flags, Head, Kind, Lost, Violation};
+use link::{Flags, Head, Kind, LinkOrder, Lost, Violation};
 
 fn record(sequence: u64) -> Vec<u8> {
     let head = Head { number: Some(sequence), ..Head::default() };
@@ -94,4 +94,23 @@ fn more_than_a_group_come_in_order() {
     raw.0.write_all(&records(0..17)).unwrap();
     let came = bench.until(|came| came.len() >= 17);
     assert_eq!(numbers(&came), Vec::from_iter(0..17));
+}
+
+#[test]
+fn a_fragment_that_is_half_there_when_the_next_run_begins_is_dropped() {
+    let mut bench = Bench::new(Carrier::Tcp);
+    let mut raw = RawStream::connected(&mut bench);
+    let former = record(0);
+    raw.0.write_all(&former[..former.len() - 1]).unwrap();
+    let idle = RecordHead { run: 7, number: 9, flags: Flags::NUMBER, ..RecordHead::plain(Kind::Idle, 0) };
+    // News of it, and the read.
+    (0..3).for_each(|_| bench.poll());
+    bench = bench.into_run(8);
+    bench.intake.order(LinkOrder::Start { run: 8 });
+    let next = RecordHead::of_fragment(&Head { number: Some(5), ..Head::default() }, 8, 0, 8, || 0);
+    let next = [&next.encode()[..], &5_u64.to_le_bytes()].concat();
+    raw.0.write_all(&[&former[former.len() - 1..], &idle.encode(), &next].concat()).unwrap();
+    let came = bench.until(|came| came.len() == 2);
+    assert_eq!((&came[0], numbers(&came)), (&Came::Up("tlu".into()), vec![5]));
+    assert_eq!(bench.intake.counters().stale, 1);
 }

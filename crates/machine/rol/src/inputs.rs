@@ -104,8 +104,8 @@ enum Source {
     Emulation(Emulation),
     Sample(SampleInput),
     Replay(Arc<Replay>),
-    /// Programs that send by themselves.
-    Pushed(Vec<u32>),
+    /// Sources that send by themselves, and the input whose data some of them play.
+    Pushed(Vec<u32>, Option<Box<Inputs>>),
 }
 
 impl Inputs {
@@ -124,7 +124,7 @@ impl Inputs {
             RosInput::Replay => Source::Replay(Arc::new(replay(input)?)),
             RosInput::Links => {
                 let ids = partition.source.iter().enumerate().map(|(place, source)| source.source_id(place));
-                Source::Pushed(ids.collect())
+                Source::Pushed(ids.collect(), played(partition)?.map(Box::new))
             }
         };
         let triggers = match level1 {
@@ -141,7 +141,7 @@ impl Inputs {
             }
             Source::Sample(input) => input.sample().source_ids().to_vec(),
             Source::Replay(replay) => replay.source_ids().to_vec(),
-            Source::Pushed(ids) => ids.clone(),
+            Source::Pushed(ids, _) => ids.clone(),
         };
         let (ros_count, links) = (ros.count as usize, source_ids.len());
         if ros_count == 0 || ros_count > links {
@@ -189,7 +189,7 @@ impl Inputs {
             Source::Emulation(emulation) => Links::emulator(parameters, emulation),
             Source::Sample(input) => Links::sample(parameters, input.clone()),
             Source::Replay(replay) => Links::replay(parameters, Arc::clone(replay), self.repeat),
-            Source::Pushed(_) => Err(LinksError::Pushed),
+            Source::Pushed(..) => Err(LinksError::Pushed),
         }
     }
 
@@ -215,6 +215,19 @@ impl Inputs {
         }
     }
 
+    /// The input whose data sources play that would send by themselves.
+    pub fn played(&self) -> Option<&Self> {
+        match &self.source {
+            Source::Pushed(_, played) => played.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The number of the first event.
+    pub fn first(&self) -> EventId {
+        self.parameters.first
+    }
+
     /// The sample, if it is the input.
     pub fn sample(&self) -> Option<&SampleInput> {
         match &self.source {
@@ -230,6 +243,15 @@ impl Inputs {
             _ => None,
         }
     }
+}
+
+/// The input whose data sources of a partition play.
+fn played(partition: &Partition) -> Result<Option<Inputs>, InputError> {
+    let Some(input) = partition.played_input() else { return Ok(None) };
+    let mut partition = partition.clone();
+    (partition.ros.input, partition.ros.count, partition.ros.pages) = (input, 1, PAGES_PLAYED);
+    (partition.level1, partition.source) = (None, Vec::new());
+    Inputs::open(&partition).map(Some)
 }
 
 fn replay(input: &Input) -> Result<Replay, ReplayError> {
@@ -264,6 +286,9 @@ fn sample_input(partition: &Partition) -> Result<SampleInput, InputError> {
     }
     Ok(made)
 }
+
+/// Who plays a link copies each fragment before it takes the next one.
+const PAGES_PLAYED: u32 = 2;
 
 /// Bytes of the largest event with padded fragments and their headers.
 fn largest_event(sample: &Sample, pad_bytes: usize) -> u64 {

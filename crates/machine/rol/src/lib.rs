@@ -34,12 +34,14 @@
 #![forbid(unsafe_code)]
 
 mod deal;
+pub mod detector;
 mod emulator;
 mod fragments;
 mod inputs;
 mod items;
 mod links;
 mod parameters;
+mod playing;
 mod preprocessing;
 mod pushed;
 mod replay;
@@ -57,6 +59,7 @@ pub use inputs::{InputError, Inputs};
 pub use items::ItemsError;
 pub use links::{LinkCounters, Links};
 pub use parameters::{LinkParameters, LinksError, ReadOutError};
+pub use playing::detector_of;
 pub use preprocessing::{PREPROCESSED, Preprocessing};
 pub use pushed::{Pushed, PushedFragments};
 pub use replay::{AssembleError, RECORD_SOURCE_ID, Replay, ReplayFacts, ReplayTriggers, assemble, original_source};

@@ -29,7 +29,7 @@ impl Recording {
         let started = begun.and_then(|source| TraceWriter::create(directory, process, source)).and_then(|writer| {
             let (stop, stopped) = sync_channel(1);
             let path = writer.path().to_owned();
-            let thread = thread::Builder::new().name("trace".into()).spawn(move || record(writer, &stopped));
+            let thread = thread::Builder::new().name(THREAD.into()).spawn(move || record(writer, &stopped));
             thread.map(|thread| Self { stop, thread }).map_err(|cause| TraceError::File { path, cause })
         });
         started.inspect_err(|_| disarm())
@@ -58,6 +58,9 @@ fn record(mut writer: TraceWriter, stopped: &Receiver<()>) -> Result<PathBuf, Tr
     disarm();
     writer.finish()
 }
+
+/// The name of the thread that writes.
+pub const THREAD: &str = "trace";
 
 /// What a thread may stamp between two writes without losing any: 13 million a second, in six megabytes.
 const STAMPS_PER_THREAD: usize = 1 << 18;

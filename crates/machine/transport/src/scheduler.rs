@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
 use stamps::{NOWHERE, Section};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 /// A task; `S` is what the tasks of a scheduler share, such as the software FIFOs between them.
@@ -281,8 +281,23 @@ pub fn pin_to_cpu(cpu: usize) -> Result<(), OsError> {
         return Err(OsError::new("sched_setaffinity", rustix::io::Errno::INVAL));
     }
     set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|errno| OsError::new("sched_setaffinity", errno))
+    let before = sched_getaffinity(None);
+    sched_setaffinity(None, &set).map_err(|errno| OsError::new("sched_setaffinity", errno))?;
+    let _ = before.map(|before| BEFORE_PINNED.get_or_init(|| before));
+    Ok(())
 }
+
+/// Lets the calling thread run on all processors that its process was given, if any thread of the process was ever bound.
+///
+/// # Errors
+/// If the host has taken these processors away.
+pub fn unpin() -> Result<(), OsError> {
+    let Some(before) = BEFORE_PINNED.get() else { return Ok(()) };
+    sched_setaffinity(None, before).map_err(|errno| OsError::new("sched_setaffinity", errno))
+}
+
+/// Where the first thread that was bound could run before.
+static BEFORE_PINNED: OnceLock<CpuSet> = OnceLock::new();
 
 /// The processors on which the calling thread may run, in rising order; none where the kernel does not say.
 pub fn allowed_cpus() -> Vec<usize> {

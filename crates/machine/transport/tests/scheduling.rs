@@ -5,7 +5,7 @@ use std::time::Duration;
 use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::local::{Receiver, Sender, queue};
-use transport::scheduler::{Context, Scheduler, Stopper, Task};
+use transport::scheduler::{Context, Scheduler, Stopper, Task, allowed_cpus, pin_to_cpu, unpin};
 
 /// Counts down in its actions, and stops the scheduler at zero.
 struct Countdown(u32);
@@ -205,4 +205,17 @@ fn armed_stamps_show_the_sequence_of_a_pass() {
     let sequence: Vec<_> = spans.iter().map(|span| (&*names[usize::from(span.section.0)], span.is_whole)).collect();
     let expected = ["poll bored", "poll work", "action work", "poll bored", "poll work"];
     assert_eq!(sequence, expected.map(|name| (name, true)));
+}
+
+#[test]
+fn a_thread_of_one_that_is_bound_may_run_where_its_process_could() {
+    let bound = std::thread::spawn(|| {
+        let before = allowed_cpus();
+        pin_to_cpu(before[0]).unwrap();
+        let inherits = || std::thread::spawn(allowed_cpus).join().unwrap();
+        assert_eq!(inherits(), before[..1]);
+        let unbound = std::thread::spawn(|| unpin().map(|()| allowed_cpus())).join().unwrap();
+        assert_eq!((unbound, allowed_cpus()), (Ok(before.clone()), before[..1].to_vec()));
+    });
+    bound.join().unwrap();
 }

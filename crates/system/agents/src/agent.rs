@@ -79,7 +79,7 @@ impl Agent {
         let door = door.map_err(|cause| AgentError::Door { at: self.at, cause })?;
         let told = introduction.clone();
         let home = Processes { introduction, program, at: self.at, children: BTreeMap::new(), words: Vec::new() };
-        let mut serving = Serving::new(clock::now(), peer, &told, home).with_door(door);
+        let mut serving = Serving::new(clock::now(), (peer, door), &told, home);
         let mut desk = Desk::open(&self.host);
         if let Err(cause) = &desk {
             eprintln!("weir agent {}: `weir ldaq` does not reach it: {cause}", self.host);

@@ -86,7 +86,7 @@ impl Children {
         Ok(())
     }
 
-    /// Takes over those that a former life of run control has started on other hosts. The introduction is the one that their agents had.
+    /// Takes over those that a former life of run control has started on other hosts, or its agents alone where nothing is to live. The introduction is the one that their agents had.
     /// Each is [found](Children::found) to live, or [has ended](Children::reap).
     ///
     /// # Errors
@@ -104,6 +104,11 @@ impl Children {
     /// Those of a former life of run control that live, since the last call, and for how long their agents were without it.
     pub fn found(&mut self) -> Vec<(Member, Duration)> {
         self.hub.as_ref().map(Hub::found).unwrap_or_default()
+    }
+
+    /// What there is to say to people of agents, since the last call.
+    pub fn said(&self) -> Vec<String> {
+        self.hub.as_ref().map(Hub::said).unwrap_or_default()
     }
 
     /// What the next life of run control has to know of agents.
@@ -148,6 +153,11 @@ impl Children {
     /// at the latest.
     pub fn are_known(&self) -> bool {
         self.hub.as_ref().is_none_or(|hub| !hub.has_unknown())
+    }
+
+    /// Whether the next life of run control could call all agents that have applications.
+    pub fn are_findable(&self) -> bool {
+        self.hub.as_ref().is_none_or(|hub| !hub.has_unfindable())
     }
 
     /// Ends some at once, and waits until they have ended; says how each did.

@@ -170,7 +170,7 @@ impl Asked {
 }
 
 impl Status {
-    fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = format!("ok\n{}\t{}\n", self.host, self.state.name());
         for Local { name, process, cpu, is_refused, words } in &self.applications {
             let process = process.unwrap_or_default();

@@ -1,13 +1,12 @@
 //! Run control's side of agents: a thread that launches, hears and tells them. Whatever run control does meanwhile, agents hear of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -25,6 +24,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use transport::clock;
 use transport::random::random;
 
+use crate::calls::{Calls, Wake};
 use crate::farm::{Farm, Start};
 use crate::introduction::{Introduction, OfAgent};
 use crate::launcher;
@@ -66,17 +66,33 @@ struct Exchange {
     state: State,
     cpu: BTreeMap<NodeId, Duration>,
     has_unknown: bool,
+    /// Some agent that is there has not said yet where it listens.
+    has_unfindable: bool,
     /// Applications of a former life of run control that live, and for how long their agents were without it.
     found: Vec<(Member, Duration)>,
     /// Of each host, the newest life of its agent and where that listens.
     agents: Vec<Agent>,
+    /// Words for people.
+    said: Vec<String>,
 }
 
 impl Exchange {
     fn new() -> Self {
-        let (wishes, cpu) = (VecDeque::new(), BTreeMap::new());
+        let (wishes, cpu, said) = (VecDeque::new(), BTreeMap::new(), Vec::new());
         let (news, found, agents) = (Vec::new(), Vec::new(), Vec::new());
-        Self { wishes, is_left: false, news, state: State::Absent, cpu, has_unknown: false, found, agents }
+        let (has_unknown, has_unfindable) = (false, false);
+        Self {
+            wishes,
+            is_left: false,
+            news,
+            state: State::Absent,
+            cpu,
+            has_unknown,
+            has_unfindable,
+            found,
+            agents,
+            said,
+        }
     }
 }
 
@@ -97,7 +113,7 @@ impl Hub {
         Self::taking_over(farm, program, introduction, (agents, BTreeMap::new()))
     }
 
-    /// The same, and calls the agents of hosts that have `applications` of a former life of run control.
+    /// The same, and calls the agents of hosts that have `applications` of a former life of run control, or all where there are none.
     pub(crate) fn taking_over(
         farm: Farm,
         program: &Path,
@@ -107,15 +123,16 @@ impl Hub {
         let listen = farm.listen.ok_or_else(|| io::Error::other("a partition without hosts has no agents"))?;
         let listener = TcpListener::bind((listen, 0))?;
         listener.set_nonblocking(true)?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let shared = Arc::new(Shared { state: Mutex::new(Exchange::new()), changed: Condvar::new(), wake });
+        let shared = Shared::new()?;
         let leases = Leases::new(farm.lease);
         let mut roster = Roster::new(farm.hosts.iter().map(|host| host.name.clone()), leases, farm.start_timeout);
-        let hosts: BTreeSet<usize> = applications.values().copied().collect();
+        let listening = (0..agents.len()).filter(|host| applications.is_empty() && agents[*host].1.is_some());
+        let called: BTreeSet<usize> = applications.values().copied().chain(listening).collect();
+        let calls = Calls::begin(called.iter().map(|host| (*host, agents[*host].1)), farm.lease, waking(&shared));
         let lives = agents.iter().map(|(life, _)| *life).collect();
-        roster.inherit(clock::now(), Inheritance { control: introduction.control, agents: lives, applications });
-        let calls = Calls::begin(hosts.into_iter().map(|host| (host, agents[host].1)), farm.lease, &shared);
+        roster
+            .inherit(clock::now(), Inheritance { control: introduction.control, agents: lives, applications, called });
         let hands = Hands {
             join: listener.local_addr()?,
             directory: std::env::current_dir()?,
@@ -130,6 +147,7 @@ impl Hub {
             news: Vec::new(),
             cpu: Vec::new(),
             found: Vec::new(),
+            said: Vec::new(),
             agents,
             control: introduction.control,
         };
@@ -180,9 +198,19 @@ impl Hub {
         self.shared.state().has_unknown
     }
 
+    /// Whether the next life of run control could not call some agent that is there.
+    pub(crate) fn has_unfindable(&self) -> bool {
+        self.shared.state().has_unfindable
+    }
+
     /// Applications of a former life of run control that were found since the last call, and for how long their agents were without it.
     pub(crate) fn found(&self) -> Vec<(Member, Duration)> {
         core::mem::take(&mut self.shared.state().found)
+    }
+
+    /// What there is to say to people since the last call.
+    pub(crate) fn said(&self) -> Vec<String> {
+        core::mem::take(&mut self.shared.state().said)
     }
 
     /// Of each host, the newest life of its agent and where that listens.
@@ -203,11 +231,7 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        {
-            let mut state = self.shared.state();
-            // No run goes on: agents do not wait for another life of run control.
-            (state.is_left, state.state) = (true, State::Absent);
-        }
+        self.shared.state().is_left = true;
         self.shared.wake();
         // One that has panicked has said so.
         self.thread.take().into_iter().for_each(|thread| _ = thread.join());
@@ -215,6 +239,11 @@ impl Drop for Hub {
 }
 
 impl Shared {
+    fn new() -> io::Result<Arc<Self>> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Arc::new(Self { state: Mutex::new(Exchange::new()), changed: Condvar::new(), wake }))
+    }
+
     fn state(&self) -> MutexGuard<'_, Exchange> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -223,6 +252,11 @@ impl Shared {
         // It can only be full, and then wakes as well.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
+}
+
+fn waking(shared: &Arc<Shared>) -> Wake {
+    let shared = Arc::clone(shared);
+    Arc::new(move || shared.wake())
 }
 
 struct Serving {
@@ -234,36 +268,6 @@ struct Serving {
     leases: Leases,
     next_link: usize,
     calls: Calls,
-}
-
-/// Connections to the agents of a former life of run control. Each is made by a thread of its own: a host that is cut off holds up nobody.
-struct Calls {
-    made: Receiver<(usize, io::Result<TcpStream>)>,
-    /// Those on which an agent has still to prove who it is, with its host.
-    unproven: BTreeMap<usize, usize>,
-}
-
-impl Calls {
-    fn begin(
-        agents: impl Iterator<Item = (usize, Option<SocketAddr>)>,
-        patience: Duration,
-        shared: &Arc<Shared>,
-    ) -> Self {
-        let (done, made) = sync_channel(AGENTS_CALLED_MAX);
-        for (host, address) in agents {
-            let (done, shared) = (done.clone(), Arc::clone(shared));
-            let call = move || {
-                let unknown = || io::Error::other("it has not said where it listens");
-                let stream = address.ok_or_else(unknown).and_then(|at| TcpStream::connect_timeout(&at, patience));
-                // The hub may be gone.
-                let _ = done.send((host, stream));
-                shared.wake();
-            };
-            // A host that is not called for want of a thread does not answer.
-            let _ = thread::Builder::new().name("call".into()).spawn(call);
-        }
-        Self { made, unproven: BTreeMap::new() }
-    }
 }
 
 /// What tells the thread where there is something to do: of hundreds of agents few have something to say in each pass.
@@ -307,6 +311,7 @@ struct Hands {
     /// Told since it was published.
     cpu: Vec<(NodeId, Duration)>,
     found: Vec<(Member, Duration)>,
+    said: Vec<String>,
     agents: Vec<Agent>,
     /// The life of run control.
     control: Incarnation,
@@ -337,10 +342,11 @@ impl Serving {
             }
             self.reap(now);
             self.roster.on_deadline(now, &mut self.hands);
+            self.lose_broken(now);
+            // Run control knows what has come before agents act on what is said.
+            self.publish();
             self.hands.flush();
             self.await_room();
-            self.lose_broken(now);
-            self.publish();
             if is_left {
                 return self.leave();
             }
@@ -398,19 +404,31 @@ impl Serving {
 
     /// Goes on with connections to agents that were made.
     fn call(&mut self, now: Time) {
-        while let Ok((host, made)) = self.calls.made.try_recv() {
+        self.calls.redial(now);
+        while let Some((host, made)) = self.calls.next() {
             let pair = (control(self.hands.control), (agent(host), self.hands.agents[host].0));
             let peer = made.and_then(|stream| {
                 let nonce = random().map_err(io::Error::other)?;
                 Peer::connected(stream, &self.hands.secret, pair, nonce).map_err(io::Error::other)
             });
             match peer.and_then(|peer| self.add(peer, now)) {
-                Ok(link) => _ = self.calls.unproven.insert(link, host),
-                Err(error) => {
-                    let reason = format!("its agent cannot be called: {error}");
-                    self.roster.on_not_found(now, &mut self.hands, host, &reason);
-                }
+                Ok(link) => self.calls.await_proof(link, host),
+                Err(error) => self.not_called(now, host, &error),
             }
+        }
+    }
+
+    /// The agent of a host was called in vain. It is called again within the lease, unless nothing listens there any more.
+    fn not_called(&mut self, now: Time, host: usize, why: &io::Error) {
+        if why.kind() == ErrorKind::ConnectionRefused || !self.calls.call_again(now, host) {
+            let reason = format!("its agent cannot be called: {why}");
+            return self.roster.on_not_found(now, &mut self.hands, host, &reason);
+        }
+        if self.calls.note_in_vain(host) {
+            let (name, lease) = (&self.hands.farm.hosts[host].name, self.hands.farm.lease);
+            self.hands.said.push(format!(
+                "run control waits for the agent of host {name}: {why}; it is called again for {lease:?} at most (processes.lease)"
+            ));
         }
     }
 
@@ -440,7 +458,7 @@ impl Serving {
             for heard in heard {
                 match heard {
                     Heard::Met(member) => {
-                        self.calls.unproven.remove(&link);
+                        self.calls.end_proof(link);
                         self.roster.on_met(now, &mut self.hands, link, member);
                     }
                     Heard::Frame(bytes) => match Word::from_bytes(&bytes) {
@@ -473,10 +491,9 @@ impl Serving {
     fn lose_broken(&mut self, now: Time) {
         for (link, gone) in core::mem::take(&mut self.hands.broken) {
             self.hands.links_to.remove(&link);
-            let reason = format!("its agent is gone: {gone}");
-            match self.calls.unproven.remove(&link) {
-                Some(host) => self.roster.on_not_found(now, &mut self.hands, host, &reason),
-                None => self.roster.on_lost(now, &mut self.hands, link, &reason),
+            match self.calls.end_proof(link) {
+                Some(host) => self.not_called(now, host, &io::Error::other(gone)),
+                None => self.roster.on_lost(now, &mut self.hands, link, &format!("its agent is gone: {gone}")),
             }
         }
     }
@@ -484,8 +501,11 @@ impl Serving {
     fn publish(&mut self) {
         let mut state = self.shared.state();
         state.has_unknown = self.roster.has_unknown();
+        let is_hidden = |(host, (_, at)): (usize, &Agent)| at.is_none() && self.roster.is_here(host);
+        state.has_unfindable = self.hands.agents.iter().enumerate().any(is_hidden);
         state.cpu.extend(self.hands.cpu.drain(..));
         state.found.append(&mut self.hands.found);
+        state.said.append(&mut self.hands.said);
         if state.agents != self.hands.agents {
             state.agents.clone_from(&self.hands.agents);
         }
@@ -497,6 +517,8 @@ impl Serving {
 
     /// Agents end with their connections, and launchers with them.
     fn leave(mut self) {
+        self.roster.release(&mut self.hands);
+        self.hands.flush();
         self.hands.links_to.clear();
         let until = clock::now() + self.leases.of_control() + LEAVE_TIMEOUT;
         while self.hands.launchers.iter().any(Option::is_some) && clock::now() < until {
@@ -643,8 +665,6 @@ const READY_MAX: usize = 128;
 const STRANGERS_MAX: usize = 64;
 const STRANGER_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPTED_MAX: usize = 16;
-/// So many connections may wait for the thread to look at them; the others wait in the threads that have made them.
-const AGENTS_CALLED_MAX: usize = 64;
 /// What a launcher takes to end behind its agent.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 

@@ -1,16 +1,20 @@
 //! `weir ldaq`: asks the agent of the host that somebody is logged in to.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use transport::clock;
 
 use crate::desk::{Asked, ENDING, FOLDER, Local, Status};
+use crate::window::{View, Wanted};
 
 /// An agent of this user on this machine.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub enum LdaqError {
     Refused(String),
     #[error("the agent does not answer: {0}")]
     Silent(#[from] io::Error),
+    #[error("{found} of {wanted} events came: {why}")]
+    Few { found: usize, wanted: usize, why: String },
     #[error("{name} is not started within {WAIT:?}{}", said(words))]
     Late { name: String, words: String },
 }
@@ -47,7 +53,7 @@ fn said(words: &str) -> String {
 impl LdaqError {
     /// Whether an agent was there, and refused.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Late { .. })
+        matches!(self, Self::Refused(_) | Self::Late { .. } | Self::Few { .. })
     }
 }
 
@@ -116,6 +122,67 @@ impl Ldaq {
         }
     }
 
+    /// Whole events as applications of a host have them: those of a role such as `ros`, or the one of this name. Each of the `count` goes
+    /// to `take` when it comes.
+    ///
+    /// # Errors
+    /// No such application lives here, none of them shows its events, or too few come.
+    pub fn sample(
+        &self,
+        of: &str,
+        wanted: Wanted,
+        count: usize,
+        mut take: impl FnMut(Vec<u8>),
+    ) -> Result<(), LdaqError> {
+        let (mut views, mut hidden) = (Vec::new(), BTreeMap::new());
+        for (name, process) in self.showing(of)? {
+            match View::open(process, wanted).and_then(|view| Ok((view.handle()?, view))) {
+                Ok((handle, view)) => views.push((name, handle, view)),
+                Err(cause) => _ = hidden.insert(name, in_words(cause)),
+            }
+        }
+        let (mut found, mut is_silent) = (0, false);
+        thread::scope(|scope| {
+            let (shows, shown) = sync_channel(1);
+            let mut handles = Vec::new();
+            for (name, handle, view) in views {
+                let shows = shows.clone();
+                scope.spawn(move || show(&name, view, &shows));
+                handles.push(handle);
+            }
+            drop(shows);
+            while found < count && !is_silent {
+                match shown.recv_timeout(SHOWN_IN) {
+                    Ok((_, Ok(event))) => {
+                        take(event);
+                        found += 1;
+                    }
+                    Ok((name, Err(cause))) => _ = hidden.insert(name, in_words(cause)),
+                    Err(RecvTimeoutError::Timeout) => is_silent = true,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            handles.iter().for_each(|handle| _ = handle.shutdown(Shutdown::Both));
+        });
+        if found < count { Err(few((found, count), is_silent, &hidden)) } else { Ok(()) }
+    }
+
+    /// The names and processes of those that are meant and live.
+    fn showing(&self, of: &str) -> Result<Vec<(String, u32)>, LdaqError> {
+        let Status { applications, host, .. } = self.status()?;
+        let role = |local: &Local| local.name.split('-').next().unwrap_or_default().to_owned();
+        let show: Vec<&Local> = applications.iter().filter(|local| SHOWING.contains(&&*role(local))).collect();
+        let meant = show.iter().filter(|local| local.name == of || role(local) == of);
+        let living: Vec<_> = meant.filter_map(|local| Some((local.name.clone(), local.process?))).collect();
+        if living.is_empty() {
+            let all = show.iter().map(|local| local.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(LdaqError::Refused(format!(
+                "no {of} on {host} has events: expected one of {all}, or its role"
+            )));
+        }
+        Ok(living)
+    }
+
     /// Those that are named, or else those that can be meant.
     fn meant(&self, names: &[String], can_be: impl Fn(&Local) -> bool) -> Result<Vec<Local>, LdaqError> {
         let all = self.status()?.applications.into_iter();
@@ -165,6 +232,26 @@ impl Ldaq {
     }
 }
 
+/// Has one that shows events say all of them, and at the end why there are no more.
+fn show(name: &str, mut view: View, shows: &SyncSender<(String, io::Result<Vec<u8>>)>) {
+    loop {
+        let event = view.next();
+        let is_last = event.is_err();
+        if shows.send((name.to_owned(), event)).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Why fewer events came than were wanted.
+fn few((found, wanted): (usize, usize), is_silent: bool, hidden: &BTreeMap<String, io::Error>) -> LdaqError {
+    let silence = format!("then none for {SHOWN_IN:?}: expected a run that goes on, and a trigger type that it has");
+    let silence = is_silent.then_some(silence);
+    let hidden = hidden.iter().map(|(name, cause)| format!("{name} shows none: {cause}"));
+    let why = silence.into_iter().chain(hidden).collect::<Vec<_>>().join("; ");
+    LdaqError::Few { found, wanted, why }
+}
+
 fn names_of(meant: &[Local]) -> Vec<String> {
     meant.iter().map(|local| local.name.clone()).collect()
 }
@@ -175,6 +262,7 @@ fn in_words(error: io::Error) -> io::Error {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             io::Error::new(ErrorKind::TimedOut, format!("it has said nothing for {PATIENCE:?}"))
         }
+        ErrorKind::UnexpectedEof => io::Error::new(ErrorKind::UnexpectedEof, "it has ended, or left the run"),
         _ => error,
     }
 }
@@ -220,3 +308,63 @@ fn lives(path: &PathBuf) -> bool {
 const WAIT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The next event.
+const SHOWN_IN: Duration = Duration::from_secs(30);
+/// Roles that have events in hand.
+const SHOWING: [&str; 4] = ["ros", "ebif", "sfi", "efd"];
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::net::UnixListener;
+
+    use control::states::State;
+    use testkit::TempDir;
+    use transport::poller::Poller;
+
+    use super::*;
+    use crate::window::Window;
+    use crate::window::tests::made_up;
+
+    /// One application shows two events and ends, another one is not there any more.
+    #[test]
+    fn what_came_is_taken_also_where_it_is_too_little() {
+        let folder = TempDir::new("ldaq");
+        let path = folder.join("a.1.agent");
+        let desk = UnixListener::bind(&path).unwrap();
+        let mut poller = Poller::new().unwrap();
+        let mut window = Window::of(made_up(3), &mut poller).unwrap();
+        let sampling = thread::spawn(move || {
+            let (wanted, mut taken) = (Wanted { trigger_types: [0; 4], prescale: 1 }, Vec::new());
+            let sampled = Ldaq { path }.sample("ros", wanted, 3, |event| taken.push(event));
+            (sampled.unwrap_err(), taken)
+        });
+        let local = |name: &str, process| Local {
+            name: name.to_owned(),
+            process: Some(process),
+            cpu: Duration::ZERO,
+            is_refused: false,
+            words: String::new(),
+        };
+        let applications = vec![local("ros-1", made_up(3)), local("ros-2", made_up(4)), local("sfi-1", made_up(5))];
+        let status = Status { host: "a".to_owned(), state: State::Running, applications };
+        let (mut asked, _) = desk.accept().unwrap();
+        BufReader::new(&asked).read_line(&mut String::new()).unwrap();
+        asked.write_all(status.to_text().as_bytes()).unwrap();
+        drop(asked);
+        while window.serve(clock::now(), &mut poller).is_none() {}
+        window.show(b"one");
+        window.show(b"another");
+        window.serve(clock::now(), &mut poller);
+        drop(window);
+
+        let (error, taken) = sampling.join().unwrap();
+        assert_eq!(taken, [b"one".to_vec(), b"another".to_vec()]);
+        assert!(error.is_refusal());
+        let said = error.to_string();
+        assert!(
+            said.starts_with("2 of 3 events came: ros-1 shows none: it has ended, or left the run; ros-2 shows none: "),
+            "{said}"
+        );
+    }
+}

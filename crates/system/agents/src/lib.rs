@@ -8,6 +8,7 @@
 
 mod agent;
 mod call;
+mod calls;
 mod children;
 mod desk;
 mod farm;
@@ -22,6 +23,7 @@ mod open_door;
 mod peer;
 mod process;
 mod serving;
+mod window;
 
 pub use agent::{Agent, AgentError};
 pub use call::{CallError, PORT, call};
@@ -37,3 +39,4 @@ pub use ldaq::{Ldaq, LdaqError};
 pub use peer::Gone;
 pub use process::end_with_parent;
 pub use serving::{Home, Serving};
+pub use window::{Wanted, Window};

@@ -32,8 +32,8 @@ pub struct Serving<H> {
     home: H,
     /// None once its connection has ended.
     peer: Option<Peer>,
-    /// Where run control finds the agent when it comes back; none if it cannot.
-    door: Option<OpenDoor>,
+    /// Where run control finds the agent when it comes back.
+    door: OpenDoor,
     leases: Leases,
     /// None until run control has proved who it is.
     next_beat: Option<Time>,
@@ -41,26 +41,23 @@ pub struct Serving<H> {
 }
 
 impl<H: Home> Serving<H> {
-    pub(crate) fn new(now: Time, peer: Peer, introduction: &OfAgent, home: H) -> Self {
+    pub(crate) fn new(now: Time, (peer, door): (Peer, OpenDoor), introduction: &OfAgent, home: H) -> Self {
         let leases = Leases::new(introduction.lease);
         let household = Household::new(now, leases, introduction.control);
-        Self { household, home, peer: Some(peer), door: None, leases, next_beat: None, left_out: 0 }
-    }
-
-    /// Run control that comes back finds the agent here.
-    pub(crate) fn with_door(self, door: OpenDoor) -> Self {
-        Self { door: Some(door), ..self }
+        Self { household, home, peer: Some(peer), door, leases, next_beat: None, left_out: 0 }
     }
 
     /// The agent that is introduced so, with the applications of this home, over a connection that it has begun to make to run control.
     ///
     /// # Errors
-    /// The system refuses what a proof needs.
+    /// The system refuses what a proof needs, or a port.
     pub fn over(stream: TcpStream, introduction: &OfAgent, home: H) -> Result<Self, Gone> {
         let nonce = random().map_err(io::Error::other)?;
         let pair = (introduction.agent, control(introduction.control));
+        let at = stream.local_addr().map_err(Gone::Broken)?.ip();
+        let door = OpenDoor::open(at, &introduction.secret, introduction.agent).map_err(Gone::Broken)?;
         let peer = Peer::connected(stream, &introduction.secret, pair, nonce)?;
-        Ok(Self::new(clock::now(), peer, introduction, home))
+        Ok(Self::new(clock::now(), (peer, door), introduction, home))
     }
 
     /// Does what is to be done now; why the connection has ended, if it has by that.
@@ -87,6 +84,10 @@ impl<H: Home> Serving<H> {
         let gone = gone.or_else(|| self.say(now).err());
         if gone.is_some() || !self.household.is_serving() {
             self.peer = None;
+            if !self.has_met() {
+                // Nobody comes back who was never there.
+                self.household.on_order(now, &mut self.home, Order::Release);
+            }
             self.household.on_left(now);
         }
         gone
@@ -94,14 +95,12 @@ impl<H: Home> Serving<H> {
 
     fn on_met(&mut self, now: Time) {
         self.next_beat = Some(now);
-        let address = self.door.as_ref().map(|door| door.address().to_string());
-        address.into_iter().for_each(|address| self.home.say(Word::Listens(address)));
+        self.home.say(Word::Listens(self.door.address().to_string()));
     }
 
     /// Run control may be back. The connection of its former life ends.
     fn let_in(&mut self, now: Time) {
-        let Some(door) = &mut self.door else { return };
-        for (peer, life) in door.let_in(now) {
+        for (peer, life) in self.door.let_in(now) {
             if self.household.on_return(now, &mut self.home, life) {
                 self.peer = Some(peer);
                 self.on_met(now);
@@ -115,7 +114,7 @@ impl<H: Home> Serving<H> {
         let wait = self.household.next_deadline().map_or(TICK, |at| at.since(now).min(TICK));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         let peers = self.peer.iter().map(|peer| (peer.as_fd(), peer.awaits()));
-        let awaited = peers.chain(self.door.iter().flat_map(OpenDoor::awaits));
+        let awaited = peers.chain(self.door.awaits());
         let awaited = awaited.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
         let mut awaited: Vec<PollFd<'_>> = awaited.collect();
         // A signal that comes is none that is waited for.

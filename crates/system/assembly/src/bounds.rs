@@ -2,7 +2,7 @@
 //!
 //! | what | bound | who keeps to it |
 //! |---|---|---|
-//! | messages under a credit on their way | [`Bounds::most`] | the world asserts it for each pair and credit; a process knows one end alone |
+//! | messages under a credit on their way | [`Bounds::most`] | the world, for each pair and credit; the live driver of what waits at its end |
 //! | the send queue of a connection | [`Bounds::send_queue`] | the live driver; see [`Covered`] |
 //! | pages to receive events into | [`receive_pages`] | the pool: without a page nobody reads on |
 //! | pages to receive control messages into | [`control_pages`] | the pool |
@@ -11,7 +11,10 @@
 //! | fragments in a ROS, results in the pROS | [`Parameters`](crate::Parameters) | `check` of the component; busy, before |
 //! | events in level 2, in the DFM, in SFIs, in EFDs | [`Parameters`](crate::Parameters) | `check` of the component |
 
-use base::ids::Role;
+use std::fmt;
+use std::sync::Arc;
+
+use base::ids::{NodeId, Role};
 use configuration::Partition;
 use dataflow::building::sfi::FINISHED_GROUP;
 use dataflow::level2::outlet::TOLD_TOGETHER_MAX;
@@ -23,6 +26,8 @@ use crate::{Assembly, REPLY_GROUP_BYTES};
 /// What there may be between the applications of a partition.
 #[derive(Clone, Debug)]
 pub struct Bounds {
+    /// Of each application, by its node.
+    roles: Arc<[Role]>,
     /// How many applications there are of each role, by its number.
     counts: [usize; ROLES],
     /// The window of level 1.
@@ -75,6 +80,27 @@ pub enum Credit {
     Slot,
     /// Events that a filter daemon wants to be recorded.
     Recording,
+}
+
+impl fmt::Display for Credit {
+    /// What it covers, in the plural.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Window => "triggers of level 1",
+            Self::Again => "events that level 1 tells again",
+            Self::Taken => "messages on taken triggers",
+            Self::Passed => "messages on how far sources have come",
+            Self::Settled => "settled events",
+            Self::Worker => "events and decisions of workers of level 2",
+            Self::Decided => "decisions of a supervisor",
+            Self::Building => "events to be built",
+            Self::Answered => "answers to ends of events",
+            Self::Fate => "fates of events",
+            Self::Pull => "events for which a filter daemon has asked",
+            Self::Slot => "events that a filter daemon has room for",
+            Self::Recording => "events to be recorded",
+        })
+    }
 }
 
 /// Messages of one connection that wait to be sent, at most.
@@ -182,6 +208,7 @@ impl Assembly {
         let requests = partition.sfi.outstanding_requests.max(l2pu.workers) as usize;
         let tries = 1 + (partition.sfi.retries as usize).max(L2PU_RETRIES);
         Bounds {
+            roles: core::iter::once(Role::RunControl).chain(self.applications.iter().map(|app| app.role)).collect(),
             counts,
             window,
             alive,
@@ -200,6 +227,12 @@ impl Assembly {
 }
 
 impl Bounds {
+    /// How much of a credit may be on its way from one of these applications to the other; none for who is no application.
+    pub fn most_between(&self, credit: Credit, from: NodeId, to: NodeId) -> usize {
+        let role = |node: NodeId| self.roles.get(usize::from(node.0)).copied().unwrap_or(Role::RunControl);
+        self.most(credit, role(from), role(to))
+    }
+
     /// How much of a credit may be on its way from an application to another, each in one life: sent, and not taken.
     pub fn most(&self, credit: Credit, from: Role, to: Role) -> usize {
         use Role::{Dfm, Efd, L2pu, L2sv, Level1, Ros, Sfi, Sfo, Trg};

@@ -1,10 +1,10 @@
 //! Keeps the runs of one partition, as they begin and end.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use configuration::{Partition, RosInput};
-use partition::{Outcome, RunNumberError, RunSettings, next_run_number};
+use partition::{Away, Outcome, RunNumberError, RunSettings, next_run_number};
 
 use crate::error::CatalogueError;
 use crate::store::{Catalogue, Numbering, Reserved};
@@ -76,6 +76,19 @@ impl Keeper {
     /// Nothing can be written.
     pub fn remark(&mut self, author: &str, text: &str, now: SystemTime) -> Result<(), CatalogueError> {
         self.run.as_ref().map_or(Ok(()), |run| self.catalogue.remark(run.id, author, text, None, now))
+    }
+
+    /// Adds to the run that goes on when nobody could have commanded it.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn remark_absences(&mut self, absences: &[Away]) -> Result<(), CatalogueError> {
+        absences.iter().try_for_each(|Away { from_ms, to_ms }| {
+            let s = Duration::from_millis(to_ms.saturating_sub(*from_ms)).as_secs_f64();
+            let text =
+                format!("the run had no run control for {s:.2} s, and went on; another process has taken it over");
+            self.remark("weir", &text, UNIX_EPOCH + Duration::from_millis(*to_ms))
+        })
     }
 
     /// Keeps how the run went; one that did not begin is taken back.

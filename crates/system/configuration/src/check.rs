@@ -3,17 +3,18 @@
 mod bus;
 mod carriers;
 mod collector;
+mod emulated_sources;
 mod faults;
 mod frames;
 mod hosts;
 mod input;
 mod links;
+mod played;
 mod ports;
 mod processors;
 mod push;
 mod roc;
 mod selection;
-mod simulated_sources;
 mod simulation;
 mod streams;
 
@@ -131,12 +132,13 @@ impl Checker<'_> {
         if self.partition.output.directory.is_empty() {
             self.problem(&["output.directory"], "expected a folder, found \"\"".to_owned());
         }
-        let Control { catalogue, references, bus_login, otlp_certificate, .. } = &self.partition.control;
+        let Control { catalogue, references, bus_login, otlp_certificate, otlp_headers, .. } = &self.partition.control;
         for (key, file) in [
             ("control.catalogue", catalogue),
             ("control.references", references),
             ("control.bus_login", bus_login),
             ("control.otlp_certificate", otlp_certificate),
+            ("control.otlp_headers", otlp_headers),
         ] {
             if file.as_deref() == Some("") {
                 self.problem(&[key], "expected a file, found \"\"".to_owned());

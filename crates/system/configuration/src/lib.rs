@@ -33,14 +33,15 @@ pub use shift::Shift;
 pub use tables::{
     Algorithm, Authenticate, BuildingMode, ByteOrder, Carrier, Carrying, Chain, Checksum, ClearAfter, Compression,
     Connections, Control, Cores, Counts, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef,
-    EventOrder, FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, FrameCounter,
-    FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier, Handshake, Host, Identity, Idle,
-    Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Launcher, Layout, LeakyBucket, Level1, Level1Source,
-    LinkSource, LossAction, Matching, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output,
-    Payload, Position, Preprocessing, Processes, Processor, ProcessorLoss, ProfileStep, Pt, Push, RequestCredits,
-    RequestOrder, RobSelection, Roc, Ros, RosInput, Run, RunType, Sampling, SamplingStage, Scheduling, Secret, Sfi,
-    SfiAssignment, Sfo, SimulatedFault, SimulatedSource, Simulation, SizeDistribution, SizeSpread, SourceClock,
-    Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    EmulatedSource, EventOrder, FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck,
+    FragmentKind, FrameCounter, FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier,
+    Handshake, Host, Identity, Idle, Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Launcher, Layout,
+    LeakyBucket, Level1, Level1Source, LinkSource, LossAction, Matching, Menu, MessageType, Mix, Multiplicity, OnLoss,
+    OnMissing, OrderedCarrier, OtlpCompression, Output, Payload, Play, Position, Preprocessing, Processes, Processor,
+    ProcessorLoss, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Roc, Ros, RosInput, Run, RunType,
+    Sampling, SamplingStage, Scheduling, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution,
+    SizeSpread, SourceClock, Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport,
+    Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

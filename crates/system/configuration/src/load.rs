@@ -261,6 +261,7 @@ fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems
     partition.control.references.iter_mut().for_each(|file| resolve("control.references", file));
     partition.control.bus_login.iter_mut().for_each(|file| resolve("control.bus_login", file));
     partition.control.otlp_certificate.iter_mut().for_each(|file| resolve("control.otlp_certificate", file));
+    partition.control.otlp_headers.iter_mut().for_each(|file| resolve("control.otlp_headers", file));
     partition.input.files.iter_mut().for_each(|file| resolve("input.files", file));
     partition.input.detector.iter_mut().for_each(|file| resolve("input.detector", file));
     let triggers = partition.level1.iter_mut().flat_map(|level1| &mut level1.file);

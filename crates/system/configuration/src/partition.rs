@@ -8,8 +8,8 @@ use crate::shift::Shift;
 use crate::source::Node;
 use crate::tables::{
     BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Host, Identity, Input, L2pu, L2sv, Level1, Level1Source,
-    LinkSource, Matching, Menu, Output, Processes, Pt, Push, Roc, Ros, RosInput, Run, Sampling, Sfi, Sfo, Simulation,
-    SourceClock, Strategy, Stream, Transport,
+    LinkSource, Matching, Menu, Output, Play, Processes, Pt, Push, Roc, Ros, RosInput, Run, Sampling, Sfi, Sfo,
+    Simulation, SourceClock, Strategy, Stream, Transport,
 };
 use crate::units::Size;
 
@@ -156,6 +156,17 @@ impl Partition {
         let level1 = self.level1.as_ref().filter(|level1| level1.source == Level1Source::Link)?;
         let is_it = |source: &LinkSource| level1.leader.as_ref().is_none_or(|leader| *leader == source.name);
         self.source.iter().position(is_it)
+    }
+
+    /// Whether a source is to lead that there is not.
+    pub fn leader_is_unknown(&self) -> bool {
+        let is_link = self.level1.as_ref().is_some_and(|level1| level1.source == Level1Source::Link);
+        is_link && !self.source.is_empty() && self.leader().is_none()
+    }
+
+    /// The input whose data sources of this partition play, if any does. A checked configuration has one at most.
+    pub fn played_input(&self) -> Option<RosInput> {
+        self.source.iter().filter_map(|source| source.play).find_map(Play::input)
     }
 
     /// How it is known which event a fragment of this source belongs to.

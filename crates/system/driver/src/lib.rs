@@ -15,6 +15,6 @@ pub use assembly::Assembly;
 pub use host::{
     Carriers, DatagramOptions, EventMaker, FragmentChecks, Host, InvalidPeerAddress, JOINING_PAGE_LEN, LinkEvent,
     Links, LinksError, Meter, NetworkOptions, PeerAddress, RECORDING_RESUMED, RECORDING_STALLED, RecordedStreams,
-    SHM_BATCH, SLICES_BATCH, Sample, Samples, Section, Steering, Strategy, Workshop, WorkshopError, byte_sum,
-    file_record, processed, unpinned,
+    RestingLinks, SHM_BATCH, SLICES_BATCH, Sample, Samples, Section, Steering, Strategy, Workshop, WorkshopError,
+    byte_sum, file_record, processed, unpinned,
 };

@@ -4,6 +4,8 @@ use std::{fs, thread};
 
 use base::time::Time;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
 use stamps::clock;
 
 /// Processor time, user and system, in seconds: of this process, or of its children that have been waited for.
@@ -16,14 +18,11 @@ pub fn cpu_seconds(who: UsageWho) -> f64 {
     (user.tv_sec() + system.tv_sec()) as f64 + 1e-6 * (user.tv_usec() + system.tv_usec()) as f64
 }
 
-/// Processor time of a process with all its threads, in seconds; `None` where the kernel does not say.
+/// Processor time of a process with all the threads that it has had, in seconds; `None` if there is no such process.
 pub fn cpu_seconds_of(process: u32) -> Option<f64> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let ns = tasks.map(|task| {
-        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    ns.sum::<Option<f64>>().map(|ns| ns * 1e-9)
+    let process = Pid::from_raw(i32::try_from(process).ok().filter(|process| *process > 0)?);
+    let had = clock_getcpuclockid(process).ok()?.now().ok()?;
+    Some(had.tv_sec() as f64 + 1e-9 * had.tv_nsec() as f64)
 }
 
 /// What the processors of this machine have done since it was made.
@@ -88,9 +87,6 @@ const TICKS_PER_S: f64 = 100.0;
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::sync::mpsc;
-
     use super::*;
 
     #[test]
@@ -101,22 +97,11 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_had_the_time_of_all_its_threads() {
-        assert_eq!(cpu_seconds_of(u32::MAX), None);
-        if !Path::new("/proc/self/schedstat").exists() {
-            return assert_eq!(cpu_seconds_of(std::process::id()), None);
-        }
-        let (found, least) = thread::scope(|scope| {
-            let ((tell, told), (_end, until_end)) = (mpsc::sync_channel(1), mpsc::sync_channel::<()>(1));
-            scope.spawn(move || {
-                tell.send(work()).unwrap();
-                until_end.recv()
-            });
-            let least = work() + told.recv().unwrap();
-            // A thread of another test that ends meanwhile leaves the time unknown, or hides others.
-            let found = (0..1000).filter_map(|_| cpu_seconds_of(std::process::id())).find(|found| *found >= least);
-            (found.unwrap_or_default(), least)
-        });
+    fn a_process_has_had_the_time_of_all_its_threads_also_of_those_that_have_ended() {
+        assert_eq!((cpu_seconds_of(u32::MAX), cpu_seconds_of(0)), (None, None));
+        let before = cpu_seconds_of(std::process::id()).unwrap();
+        let least = work() + thread::spawn(work).join().unwrap();
+        let found = cpu_seconds_of(std::process::id()).unwrap() - before;
         let all = cpu_seconds(UsageWho::RUSAGE_SELF);
         assert!(least <= found && found <= all + 1e-3, "{least} s <= {found} s <= {all} s");
     }

@@ -212,7 +212,12 @@ impl Conductor {
         let measures = Measures::launch(now, &children);
         let (secret, origin) = match &run.left {
             None => draw_secret(&run.configuration)?,
-            Some(left) => (left.secrets().expect("it was looked at when it was read").0, left.content.origin.clone()),
+            Some(left) => {
+                let (of_members, _) = left.secrets().expect("it was looked at when it was read");
+                // Between two runs members start anew: nobody takes one that was left for them.
+                let secret = if left.goes_on() { of_members } else { of_members.next() };
+                (secret, left.content.origin.clone())
+            }
         };
         let succession = Succession::new(&mut run, now, origin, fence);
         let (control, probe, meter) = (run.control.clone(), core::mem::take(&mut run.probe), run.meter.take());
@@ -325,13 +330,15 @@ impl Conductor {
         {
             self.fail(StartError::Child { name: self.name(node), reason });
         }
+        self.children.said().iter().for_each(|text| self.say(text));
         if matches!(self.phase, Phase::TakingOver { .. }) {
+            self.confirm_now_and_then(now);
             return self.note_wishes(now, host);
         }
         if matches!(self.phase, Phase::Running) {
             self.end_late();
-            self.keep_now_and_then(now);
         }
+        self.keep_now_and_then(now);
         for wish in self.control.take() {
             self.fulfil(now, host, wish);
         }
@@ -392,7 +399,7 @@ impl Conductor {
                 if self.registrar.all_joined() {
                     self.configured();
                 }
-                if self.registrar.all_ready() {
+                if self.registrar.all_ready() && self.children.are_findable() {
                     self.begin(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();
@@ -400,7 +407,7 @@ impl Conductor {
             }
             Phase::Booting { deadline } => {
                 let deadline = *deadline;
-                if self.registrar.all_joined() {
+                if self.registrar.all_joined() && self.children.are_findable() {
                     self.booted(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();
@@ -440,9 +447,7 @@ impl Conductor {
         self.phase = Phase::Running;
         self.registrar.begin();
         self.measures.begin(now, &self.children);
-        if let Err(error) = self.succession.begin() {
-            self.say(&format!("nobody can take over if run control dies: {error}"));
-        }
+        self.succession.begin();
         self.with_controller(host, |controller, out| controller.start(now, out).expect("they are connected"));
         self.has_begun();
     }

@@ -1,12 +1,12 @@
 //! What the summary of a run says besides its account.
 
 use base::time::Time;
-use configuration::{Checksum, FragmentCheck, Partition, Processor};
+use configuration::{Checksum, FragmentCheck, Partition};
 use dataflow::report::{Carried, CarrierKind, DatagramCounts};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::conductor::{Outcome, Restart};
-use crate::summary::{Named, Network, Restarted, RunFacts, Summary};
+use crate::summary::{Named, Network, Restarted, RunFacts, Summary, named_sources};
 use crate::table::Table;
 use driver::Assembly;
 
@@ -65,12 +65,8 @@ pub fn fragment_overhead_bytes(partition: &Partition) -> usize {
 pub fn facts_of(assembly: &Assembly) -> RunFacts {
     let partition = &assembly.partition;
     let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
-    let sources = partition.source.iter().enumerate();
-    let sources = sources.map(|(place, source)| (source.source_id(place), source.name.clone()));
-    let processors = partition.level1.iter().flat_map(|level1| &level1.processor).enumerate();
-    let processors = processors.map(|(place, processor)| (Processor::source_id(place), processor.name.clone()));
     RunFacts {
-        sources: sources.chain(processors).collect(),
+        sources: named_sources(partition),
         run_number: partition.run.number(),
         tolerate: partition.run.tolerate,
         applications: assembly.applications.clone(),

@@ -1,22 +1,25 @@
-//! What run control keeps in a file while a run goes on, so that its next life can take the run over.
+//! What run control keeps in a file, so that its next life can take over its agents, and the run that goes on below them.
 //!
-//! Each life has a file of its own. Who takes over says so in the file that it has locked, writes its own and takes the former one away.
+//! Each life has a file of its own, which is never older than a second or so while that life lives. Who takes over says so in the file that it has locked, writes its own and takes the former one away.
 //! That tells a former life that still lives to keep its hands off. With a key in the configuration the file holds no secret: who takes over has to know the key.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use agents::Fence;
 use base::ids::Incarnation;
 use configuration::Partition;
+use membership::agents::Leases;
 use membership::agents::words::fingerprint;
 use membership::run_secret::RunSecret;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use stamps::clock::TimeOfDay;
+use transport::clock;
 use transport::random::random;
 
 use crate::differences::first_difference;
@@ -37,7 +40,7 @@ struct Kept {
     on_taken: fn(),
 }
 
-/// A run that a former life of run control has left.
+/// What a former life of run control has left: a run, or agents without one.
 #[derive(Clone, Debug)]
 pub struct Left {
     /// Its life.
@@ -46,6 +49,8 @@ pub struct Left {
     /// The first secret, from which the others follow.
     pub(crate) secret: RunSecret,
     pub(crate) content: Content,
+    /// Whether nothing of it can live any more.
+    is_over: bool,
 }
 
 /// What is in the file.
@@ -54,7 +59,9 @@ pub(crate) struct Content {
     pub(crate) version: u32,
     /// The configuration that run control was started with.
     pub(crate) configuration: String,
-    /// That of the run.
+    /// Whether a run goes on.
+    pub(crate) goes_on: bool,
+    /// The configuration of the run, or of the last one.
     pub(crate) run: String,
     pub(crate) origin: Origin,
     /// Which of the secrets that follow from the first one members and agents have.
@@ -121,14 +128,27 @@ pub enum NotKept {
     InUse { path: PathBuf },
     #[error("{}: {cause}: expected a place for what run control has to find again", path.display())]
     File { path: PathBuf, cause: io::Error },
-    #[error("{}: {cause}: remove this file once no application of its run is left", path.display())]
-    Damaged { path: PathBuf, cause: String },
     #[error(
-        "{} is of a run with another {key}: start with the configuration of that run to take it over, or remove this file once no \
-         application of the run is left",
-        path.display()
+        "{}: {cause}: it is removed when no application of its run is left: try again in {} s", path.display(), whole_seconds(*.wait)
     )]
-    Another { path: PathBuf, key: String },
+    Damaged { path: PathBuf, cause: String, wait: Duration },
+    #[error(
+        "{} is of a run with another {key}: start with the configuration of that run to take it over, or try again in {} s, when no \
+         application of the run is left",
+        path.display(), whole_seconds(*.wait)
+    )]
+    Another { path: PathBuf, key: String, wait: Duration },
+}
+
+impl NotKept {
+    /// Why what was left cannot be taken over.
+    fn why_not(&self) -> String {
+        match self {
+            Self::Another { key, .. } => format!("was kept by run control with another {key}"),
+            Self::Damaged { cause, .. } => format!("cannot be read ({cause})"),
+            error => error.to_string(),
+        }
+    }
 }
 
 impl Keeping {
@@ -158,19 +178,47 @@ impl Keeping {
         Ok(Self(Arc::new(Kept { path: path.to_owned(), lock, lock_path, words, on_taken })))
     }
 
-    /// The run that a former life has left, if there is one.
+    /// What a former life has left, if there is something. What cannot be taken over is removed when nothing of it can live any more:
+    /// `say` is told so.
     ///
     /// # Errors
-    /// It is of another configuration or key, or cannot be read.
-    pub fn left(&self, partition: &Partition) -> Result<Option<Left>, NotKept> {
+    /// It is of another configuration or key, or cannot be read, and applications may live.
+    pub fn left(&self, partition: &Partition, say: impl FnOnce(&str)) -> Result<Option<Left>, NotKept> {
         let Some((life, path)) = self.newest()? else { return Ok(None) };
-        let text = fs::read_to_string(&path).map_err(|cause| NotKept::File { path: path.clone(), cause })?;
-        let damaged = |cause: String| NotKept::Damaged { path: path.clone(), cause };
-        let content: Content = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let failed = |cause| NotKept::File { path: path.clone(), cause };
+        let text = fs::read_to_string(&path).map_err(failed)?;
+        let lease = serde_json::from_str(&text).ok().and_then(|content: Content| {
+            let was = Partition::parse("what run control kept", &content.configuration, &[]).ok()?;
+            Some(was.processes.lease.duration())
+        });
+        let lease = lease.unwrap_or(partition.processes.lease.duration());
+        // One that was written in the future was written by another clock, just now perhaps.
+        let age = fs::metadata(&path).and_then(|metadata| metadata.modified()).map_err(failed)?.elapsed();
+        let wait = (Leases::new(lease).until_empty() + WRITE_EVERY).saturating_sub(age.unwrap_or_default());
+        match self.read(partition, (life, &path, &text), wait) {
+            Err(error @ (NotKept::Damaged { .. } | NotKept::Another { .. })) if wait.is_zero() => {
+                // Its lock is ours: no run control has it.
+                gone(fs::remove_file(&path)).map_err(failed)?;
+                let why = error.why_not();
+                say(&format!("{} is removed: it {why}, and nothing of its run can live any more", path.display()));
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
+    }
+
+    fn read(
+        &self,
+        partition: &Partition,
+        (life, path, text): (Incarnation, &Path, &str),
+        wait: Duration,
+    ) -> Result<Left, NotKept> {
+        let damaged = |cause: String| NotKept::Damaged { path: path.to_owned(), cause, wait };
+        let content: Content = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         if content.version != VERSION {
             return Err(damaged(format!("version {}, expected {VERSION}", content.version)));
         }
-        let another = |key: String| NotKept::Another { path: path.clone(), key };
+        let another = |key: String| NotKept::Another { path: path.to_owned(), key, wait };
         let parsed = |text: &str| Partition::parse("what run control kept", text, &[]);
         let was = parsed(&content.configuration).map_err(|error| damaged(error.to_string()))?;
         if let Some(key) = first_difference(&was, &partition.without_secrets()) {
@@ -186,9 +234,9 @@ impl Keeping {
         let mut run = parsed(&content.run).map_err(|error| damaged(error.to_string()))?;
         run.partition.key = partition.partition.key.clone();
         check(&content, &run, partition).map_err(|cause| damaged(cause.to_owned()))?;
-        let left = Left { life, partition: run, secret, content };
+        let left = Left { life, partition: run, secret, content, is_over: wait.is_zero() };
         left.secrets().ok_or_else(|| damaged("the secret of agents does not follow from the first one".into()))?;
-        Ok(Some(left))
+        Ok(left)
     }
 
     /// From now on this process may conduct, and no other. The fence tells when that is over.
@@ -223,6 +271,12 @@ impl Keeping {
         fs::rename(new, path)
     }
 
+    /// What was written last for a life holds.
+    pub(crate) fn confirm(&self, life: Incarnation) -> io::Result<()> {
+        let now = UNIX_EPOCH + TimeOfDay::look().at(clock::now());
+        File::options().write(true).custom_flags(no_follow()).open(self.file(life))?.set_modified(now)
+    }
+
     /// Takes over from the former life, unless somebody has done so.
     pub(crate) fn succeed(&self, former: Incarnation, life: Incarnation, content: &Content) -> io::Result<()> {
         let new = self.new_file(life, content)?;
@@ -233,10 +287,10 @@ impl Keeping {
         succeeded.inspect_err(|_| self.remove(life))
     }
 
-    /// Only this life goes on: what others have left is of runs that are over.
+    /// Only this life goes on: what others have left is of runs that are over. One that died while it wrote has left a part of a file.
     pub(crate) fn remove_others(&self, life: Incarnation) -> Result<(), NotKept> {
-        let others = self.lives()?.into_iter().filter(|(other, _)| *other != life);
-        others.into_iter().try_for_each(|(_, path)| {
+        let others = self.files()?.into_iter().filter(|(other, _, _)| *other != life);
+        others.into_iter().try_for_each(|(_, path, _)| {
             gone(fs::remove_file(&path)).map_err(|cause| NotKept::File { path: path.clone(), cause })
         })
     }
@@ -261,34 +315,45 @@ impl Keeping {
 
     /// The newest life that has left a file.
     fn newest(&self) -> Result<Option<(Incarnation, PathBuf)>, NotKept> {
-        Ok(self.lives()?.pop_last())
+        let whole = self.files()?.into_iter().filter(|(_, _, is_whole)| *is_whole);
+        Ok(whole.map(|(life, path, _)| (life, path)).max())
     }
 
-    /// The lives that have left files.
-    fn lives(&self) -> Result<BTreeMap<Incarnation, PathBuf>, NotKept> {
+    /// The lives that have left files, and whether these were written to their ends.
+    fn files(&self) -> Result<Vec<(Incarnation, PathBuf, bool)>, NotKept> {
         let path = &self.0.path;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |cause| NotKept::File { path: directory.to_owned(), cause };
         let prefix = format!("{}.", path.file_name().unwrap_or_default().to_string_lossy());
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),
         };
-        let mut lives = BTreeMap::new();
+        let mut files = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed)?.file_name();
-            let life = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
+            let Some(ending) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else { continue };
+            let life = ending.strip_suffix(NEW).unwrap_or(ending).parse().ok();
             // Another one has to follow.
-            life.filter(|life| *life < u32::MAX)
-                .into_iter()
-                .for_each(|life| _ = lives.insert(Incarnation(life), directory.join(&name)));
+            let life = life.filter(|life| *life < u32::MAX);
+            files.extend(life.map(|life| (Incarnation(life), directory.join(&name), !ending.ends_with(NEW))));
         }
-        Ok(lives)
+        Ok(files)
     }
 }
 
 impl Left {
+    /// Whether a run goes on, as far as its run control knew.
+    pub fn goes_on(&self) -> bool {
+        self.content.goes_on
+    }
+
+    /// Whether nothing of it can live any more: its run control was gone for longer than its agents wait.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// The number of the run.
     pub fn run_number(&self) -> u32 {
         self.partition.run.number()
@@ -344,6 +409,10 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
 /// What was gone before is as good as removed.
 fn gone(removed: io::Result<()>) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
@@ -384,7 +453,11 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+/// What the name of a file ends with that is not written to its end.
+const NEW: &str = ".new";
+/// How often a life writes its file, or says that it holds.
+pub(crate) const WRITE_EVERY: Duration = Duration::from_secs(1);
 /// For this user alone.
 const MODE: u32 = 0o600;
 /// Far more runs than the same processes have.
@@ -409,6 +482,7 @@ mod tests {
             version: VERSION,
             run: configuration.clone(),
             configuration,
+            goes_on: true,
             origin,
             members_secret: told.clone(),
             agents_secret: told,
@@ -460,24 +534,28 @@ mod tests {
         let directory = TempDir::new("keeping");
         let keeping = Keeping::begin(&directory.join("control"), false, never).unwrap();
         let (secret, partition) = (RunSecret::of_bytes([7; 32]), partition(None));
-        assert!(keeping.left(&partition).unwrap().is_none());
+        assert!(keeping.left(&partition, silent).unwrap().is_none());
         let content = content(&secret, Origin::Secret(text(&[7; 32])), &partition);
         keeping.write(Incarnation(3), &content).unwrap();
         let mode = fs::metadata(keeping.file(Incarnation(3))).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let left = keeping.left(&partition).unwrap().unwrap();
+        let left = keeping.left(&partition, silent).unwrap().unwrap();
         assert_eq!(
             (left.life, left.run_number(), left.secrets()),
             (Incarnation(3), 7, Some((secret.next(), secret.next())))
         );
         keeping.succeed(Incarnation(3), Incarnation(4), &content).unwrap();
         assert!(keeping.succeed(Incarnation(3), Incarnation(4), &content).is_err(), "somebody has done so");
-        assert_eq!(keeping.left(&partition).unwrap().unwrap().life, Incarnation(4));
+        assert_eq!(keeping.left(&partition, silent).unwrap().unwrap().life, Incarnation(4));
         keeping.write(Incarnation(5), &content).unwrap();
+        let [part, other] = ["control.3.new", "control.other"].map(|name| directory.join(name));
+        fs::write(&part, "half a fi").unwrap();
+        fs::write(&other, "of somebody else").unwrap();
         keeping.remove_others(Incarnation(4)).unwrap();
-        assert_eq!(keeping.left(&partition).unwrap().unwrap().life, Incarnation(4));
+        assert!(!part.exists() && other.exists());
+        assert_eq!(keeping.left(&partition, silent).unwrap().unwrap().life, Incarnation(4));
         keeping.remove(Incarnation(4));
-        assert!(keeping.left(&partition).unwrap().is_none());
+        assert!(keeping.left(&partition, silent).unwrap().is_none());
     }
 
     #[test]
@@ -490,7 +568,7 @@ mod tests {
         let of_agents = Content { agents_secret: text(&[0; 16]), ..whole };
         for content in [agents, of_agents] {
             keeping.write(Incarnation(3), &content).unwrap();
-            assert!(matches!(keeping.left(&partition), Err(NotKept::Damaged { .. })));
+            assert!(matches!(keeping.left(&partition, silent), Err(NotKept::Damaged { .. })));
         }
     }
 
@@ -515,8 +593,8 @@ mod tests {
             ("a key of at least sixteen characters", partition(Some("a key of at least sixteen characters")));
         let content = content(&RunSecret::new(key, &[1; 16]), Origin::Nonce(text(&[1; 16])), &ours);
         keeping.write(Incarnation::FIRST, &content).unwrap();
-        assert!(keeping.left(&ours).unwrap().is_some());
-        let refused = |partition: &Partition| match keeping.left(partition) {
+        assert!(keeping.left(&ours, silent).unwrap().is_some());
+        let refused = |partition: &Partition| match keeping.left(partition, silent) {
             Err(NotKept::Another { key, .. }) => key,
             other => panic!("{other:?}"),
         };
@@ -529,8 +607,45 @@ mod tests {
         let whole = fs::read(&file).unwrap();
         for bytes in [&whole[..whole.len() / 2], b"", b"{}"] {
             fs::write(&file, bytes).unwrap();
-            assert!(matches!(keeping.left(&ours), Err(NotKept::Damaged { .. })));
+            assert!(matches!(keeping.left(&ours, silent), Err(NotKept::Damaged { .. })));
         }
+    }
+
+    #[test]
+    fn what_nobody_can_take_over_is_removed_when_nothing_of_it_can_live() {
+        let directory = TempDir::new("keeping");
+        let keeping = Keeping::begin(&directory.join("control"), false, never).unwrap();
+        let (secret, ours) = (RunSecret::of_bytes([7; 32]), partition(None));
+        let content = content(&secret, Origin::Secret(text(&[7; 32])), &ours);
+        let file = keeping.file(Incarnation(3));
+        let age = |s| {
+            let file = File::options().write(true).open(&file).unwrap();
+            let written = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(written - Duration::from_secs(s)).unwrap();
+        };
+        let mut other = ours.clone();
+        other.ros.count += 1;
+        keeping.write(Incarnation(3), &content).unwrap();
+        age(3);
+        assert!(matches!(keeping.left(&other, silent), Err(NotKept::Another { .. })), "its lease is a second");
+        age(60);
+        assert!(keeping.left(&ours, silent).unwrap().unwrap().is_over());
+        keeping.confirm(Incarnation(3)).unwrap();
+        assert!(!keeping.left(&ours, silent).unwrap().unwrap().is_over());
+        // In each of these ways it cannot be taken over.
+        for (partition, bytes) in [(&other, None), (&ours, Some("{}"))] {
+            keeping.write(Incarnation(3), &content).unwrap();
+            bytes.into_iter().for_each(|bytes| fs::write(&file, bytes).unwrap());
+            assert!(keeping.left(partition, silent).is_err() && file.exists());
+            age(60);
+            let mut said = String::new();
+            assert!(keeping.left(partition, |text| text.clone_into(&mut said)).unwrap().is_none());
+            assert!(said.contains("control.3") && said.contains("is removed") && !file.exists(), "{said}");
+        }
+    }
+
+    fn silent(text: &str) {
+        panic!("{text}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::conductor::{StartError, idle, link_key, new_host};
 use driver::Assembly;
-use driver::{Host, Links, Workshop};
+use driver::{Host, Links, RestingLinks, Workshop};
 
 /// The read-out system of a partition. All others of the partition are components of the caller, in the same thread.
 pub struct LoneReadOut {
@@ -53,7 +53,8 @@ impl LoneReadOut {
         let key = link_key(&assembly.partition);
         for app in &assembly.applications {
             let (component, workshop) = if app.node == ros {
-                let workshop = Workshop::new(&assembly, Some(&inputs), ros, key.as_ref(), &scheduler.waker())?;
+                let links = (&RestingLinks::default(), &scheduler.waker());
+                let workshop = Workshop::new(&assembly, Some(&inputs), ros, key.as_ref(), links)?;
                 (assembly.component(ros, None), workshop)
             } else {
                 (others(&assembly, app.role), Workshop::default())

@@ -6,6 +6,7 @@ mod place;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use base::ids::Role;
 use configuration::{Level1Source, Partition, Places, Problem, RosInput, Scheduling};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use storage::FileReader;
@@ -40,6 +41,7 @@ pub fn judge(partition: &Partition, places: &Places, processes: bool) -> Finding
     }
     if processes {
         judge.network();
+        judge.played();
     } else {
         judge.without_processes();
     }
@@ -197,6 +199,17 @@ impl Judge<'_> {
     fn network(&mut self) {
         if let Some((key, said)) = unencrypted(self.partition) {
             self.findings.warnings.push(self.places.problem(&[key], said));
+        }
+    }
+
+    /// Sources that begin anew with their read-out system are behind the run.
+    fn played(&mut self) {
+        let Some(place) = self.partition.source.iter().position(|source| source.play.is_some()) else { return };
+        if assembly::returns(Role::Ros, self.partition) {
+            let said = "a read-out system that returns begins anew what it plays, and all of that is late: expected \
+                        processes.on_loss.ros = \"stop\"";
+            let keys = ["processes.on_loss", &format!("source.{place}.play")];
+            self.findings.warnings.push(self.places.problem(&keys, said.to_owned()));
         }
     }
 

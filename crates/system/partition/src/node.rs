@@ -1,6 +1,7 @@
 //! `weir node`: the process of one application, commanded by its parent.
 
 mod place;
+mod showing;
 #[cfg(test)]
 mod tests;
 
@@ -18,8 +19,9 @@ use transport::waker::Waker;
 
 use crate::hands::Hands;
 use driver::Assembly;
-use driver::{Host, InvalidPeerAddress, LinkEvent, Links, LinksError, NetworkOptions, PeerAddress};
+use driver::{Host, InvalidPeerAddress, LinkEvent, Links, LinksError, NetworkOptions, PeerAddress, RestingLinks};
 use place::Child;
+use showing::Showing;
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -94,8 +96,11 @@ struct Application {
     introduction: Introduction,
     at: Option<IpAddr>,
     waker: Waker,
+    resting: RestingLinks,
     /// The partition, once it has its place.
     assembly: Option<Assembly>,
+    /// To whoever is logged in here, where an agent answers for this process.
+    showing: Option<Showing>,
     /// It has lost run control, and closes its files until then.
     ends_at: Option<Time>,
 }
@@ -103,7 +108,8 @@ struct Application {
 impl Task<Host> for &mut Application {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
         let is_due = self.participant.next_deadline().is_some_and(|at| at <= context.now);
-        !context.shared.link_events.is_empty() || is_due || self.is_over(context)
+        let shows = self.showing.as_ref().is_some_and(|showing| showing.is_due(context));
+        !context.shared.link_events.is_empty() || is_due || shows || self.is_over(context)
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
@@ -111,6 +117,9 @@ impl Task<Host> for &mut Application {
             self.on_link_event(context, event);
         }
         self.participant.on_deadline(context.now);
+        if let Some(showing) = &mut self.showing {
+            showing.serve(context, self.assembly.as_ref(), self.introduction.node);
+        }
         self.end_if_orphaned(context);
         if self.is_over(context) {
             context.stop();
@@ -118,7 +127,8 @@ impl Task<Host> for &mut Application {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        [self.ends_at, self.participant.next_deadline()].into_iter().flatten().min()
+        let showing = self.showing.as_ref().and_then(Showing::next_deadline);
+        [self.ends_at, self.participant.next_deadline(), showing].into_iter().flatten().min()
     }
 }
 
@@ -134,18 +144,20 @@ impl Application {
         let (run, member) = (introduction.run, (introduction.node, introduction.life));
         let (control, control_life) = (control.to_owned(), introduction.control);
         let identity = Identity { run, member, name: name.to_owned(), address, control, control_life };
-        let (mut assembly, mut idle) = (None, None);
+        let (mut assembly, mut idle, resting) = (None, None, RestingLinks::default());
         let side = Child {
             introduction: &mut introduction,
             at,
             waker: &waker,
+            resting: &resting,
             poller: scheduler.poller(),
             assembly: &mut assembly,
             idle: &mut idle,
         };
         let mut hands = Hands { now: clock::now(), host, side };
         let participant = Participant::join(&mut hands, identity).map_err(NodeError::Refused)?;
-        Ok(Self { participant, introduction, at, waker, assembly, ends_at: None })
+        let showing = at.and_then(|_| Showing::open(name, scheduler.poller()));
+        Ok(Self { participant, introduction, at, waker, resting, assembly, showing, ends_at: None })
     }
 
     fn on_link_event(&mut self, context: &mut Context<'_, Host>, event: LinkEvent) {
@@ -154,6 +166,7 @@ impl Application {
             introduction: &mut self.introduction,
             at: self.at,
             waker: &self.waker,
+            resting: &self.resting,
             poller: context.poller,
             assembly: &mut self.assembly,
             idle: &mut idle,

@@ -59,14 +59,27 @@ impl Run {
 }
 
 impl Run {
+    /// Takes over agents that a former life of run control has left without a run, and starts the applications below them.
+    ///
+    /// # Errors
+    /// The applications cannot be started; no process or port of them is left.
+    ///
+    /// # Panics
+    /// If a run [goes on](Left::goes_on), or the thread that conducts them has panicked.
+    pub fn take_agents_over(self, left: Left) -> Result<Session, StartError> {
+        assert!(!left.goes_on(), "a run is taken over as a whole");
+        Self { left: Some(left), ..self }.boot()
+    }
+
     /// Takes over a run that a former life of run control has left, with its applications, and waits until it goes on.
     ///
     /// # Errors
     /// It cannot be taken over.
     ///
     /// # Panics
-    /// If the thread that conducts them has panicked.
+    /// If no run [goes on](Left::goes_on), or the thread that conducts them has panicked.
     pub fn take_over(mut self, left: Left) -> Result<(Session, Running), StartError> {
+        assert!(left.goes_on(), "there is a run to be taken over");
         let settings = left.partition.run.clone();
         self.left = Some(left);
         let (control, configuration) = (self.control(), self.configuration.clone());

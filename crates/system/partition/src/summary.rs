@@ -23,7 +23,8 @@ use dataflow::report::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use links::{Clock, Device, Link, Withheld};
+pub use links::{Clock, Device, Link, NamedSource, Withheld};
+pub(crate) use links::{cause_in_words, named_sources};
 pub use named::Named;
 pub use selection::{Chain, Failures, Level2Data, Selection, Windows};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
@@ -63,8 +64,8 @@ pub struct RunFacts {
     pub away: Vec<Away>,
     /// What only a simulation knows.
     pub simulated: Option<Simulated>,
-    /// Identifiers and names of the sources that send by themselves, and then of level-1 processors.
-    pub sources: Vec<(u32, String)>,
+    /// The sources that send by themselves, and then level-1 processors.
+    pub sources: Vec<NamedSource>,
 }
 
 /// The summary; the keys and their order are a contract, further ones follow behind.
@@ -487,11 +488,12 @@ fn unexpected<'a>(facts: &RunFacts, ending: &Ending, reports: impl Iterator<Item
 fn blocked_by(facts: &RunFacts, ending: &Ending) -> Vec<BlockedBy> {
     let run_ns = facts.duration.as_nanos() as f64;
     let reports = ending.lives.all();
+    let reports = &reports;
     let all = reports.iter().flat_map(|(&node, report)| {
         report.blocked.iter().map(move |blocked| BlockedBy {
             who: facts.name(node),
             by: facts.name(blocked.by),
-            cause: blocked.cause.describe().to_owned(),
+            cause: cause_in_words(blocked, &facts.sources, reports.values()),
             // Who still waits while the run drains waits for longer than the run.
             fraction: fraction(blocked.time_ns as f64, run_ns).min(1.0),
         })

@@ -330,7 +330,9 @@ impl Text<'_> {
                 (link.never_triggered, "never triggered"),
                 (link.lost, "times lost"),
             ];
-            let mut parts = vec![format!("{},", link.state), counted((link.fragments, "fragments"))];
+            let played = link.played.iter().map(|what| format!("played ({what}),"));
+            let mut parts: Vec<String> = [format!("{},", link.state)].into_iter().chain(played).collect();
+            parts.push(counted((link.fragments, "fragments")));
             for trouble in troubles.into_iter().filter(|(count, _)| *count > 0) {
                 parts.last_mut().expect("there are fragments").push(',');
                 parts.push(counted(trouble));
@@ -400,8 +402,20 @@ impl Text<'_> {
             RunState::Residual => (RED, reason.to_owned()),
             RunState::Aborted => (RED, format!("aborted: {reason}")),
         };
-        let number = s.run_number;
-        writeln!(f, "\n{}", self.paint(colour, &format!("run {number}: {verdict}")))
+        let (number, absent) = (s.run_number, self.absent());
+        let colour = if absent.is_empty() { colour } else { RED };
+        writeln!(f, "\n{}", self.paint(colour, &format!("run {number}: {verdict}{absent}")))
+    }
+
+    /// Sources without which the run could not begin: its time has gone by without a trigger.
+    fn absent(&self) -> String {
+        let has_begun = self.summary.accounting.level1 > 0;
+        let awaited = self.summary.links.iter().filter(|link| link.state == "awaited" && !has_begun);
+        match &awaited.map(|link| link.name.as_str()).collect::<Vec<_>>()[..] {
+            [] => String::new(),
+            [name] => format!("; no trigger, as source {name} has not come"),
+            names => format!("; no trigger, as sources {} have not come", names.join(", ")),
+        }
     }
 
     /// What would make the run `degraded` if it were not tolerated.

@@ -3,15 +3,15 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use catalogue::{Keeper, now};
 use configuration::Partition;
 use control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
 use partition::{
-    Away, Control, Counted, Figures, Keeping, Left, News, Outcome, Placement, Probe, Run, RunSettings, Running,
-    Session, StartError,
+    Control, Counted, Figures, Keeping, Left, News, Outcome, Placement, Probe, Run, RunSettings, Running, Session,
+    StartError,
 };
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
@@ -20,6 +20,7 @@ use crate::answer::Refused;
 use crate::dataflow::Dataflow;
 use crate::messages::{Message, Messages, Saying, Severity, Sought, causes_of};
 use crate::operator::{Command, Operator};
+use crate::order::Order;
 use crate::quality::{Histogram, NotKept, Own, Quality, References};
 use crate::rates::Recent;
 use crate::samples::{self, SampledEvent, Samples};
@@ -29,30 +30,6 @@ use crate::trend::{Sample, Trend};
 /// A partition and all that belongs to its command. Clones are the same desk.
 #[derive(Clone, Debug)]
 pub struct Desk(Arc<Shared>);
-
-/// What an operator wants.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Order {
-    /// Start the applications, or those again that were lost.
-    Boot,
-    /// Begin a run, or several that follow one another.
-    Start {
-        /// They replace those of `[run]` in the configuration.
-        keys: Map<String, Value>,
-        /// How many runs, at least 1. One follows when the one before has reached its limit.
-        runs: u32,
-    },
-    /// Hold triggers back.
-    Pause,
-    /// Let them go on.
-    Resume,
-    /// End the run in the order of the data.
-    Stop,
-    /// End it at once, and give up what is in hand.
-    Force,
-    /// End the applications.
-    Shutdown,
-}
 
 /// Waits for the thread of the desk to end.
 #[derive(Debug)]
@@ -177,6 +154,13 @@ impl Desk {
     pub async fn order(&self, by: Operator, order: Order) -> Result<String, Refused> {
         let name = by.name.clone();
         self.take_command(by, false)?;
+        let deed = order.deed();
+        let done = self.carry_out(&name, order).await?;
+        deed.into_iter().for_each(|deed| self.say(format!("{name} {deed}")));
+        Ok(done)
+    }
+
+    async fn carry_out(&self, name: &str, order: Order) -> Result<String, Refused> {
         match order {
             Order::Boot => {
                 self.may(Verb::Boot)?;
@@ -189,7 +173,7 @@ impl Desk {
                 if self.kept().follow.is_some() {
                     return Err(Refused::Busy);
                 }
-                let series = Box::new(Series { settings, runs, operator: name });
+                let series = Box::new(Series { settings, runs, operator: name.to_owned() });
                 let number = self.work(|answer| Work::Start(series, answer)).await?;
                 Ok(format!("run {number} has begun"))
             }
@@ -569,8 +553,10 @@ struct Worker {
 
 impl Worker {
     fn work(mut self, wanted: &Receiver<Work>) {
-        if let Some(left) = self.succession.as_mut().and_then(|succession| succession.left.take()) {
-            self.take_over(left);
+        match self.succession.as_mut().and_then(|succession| succession.left.take()) {
+            Some(left) if left.goes_on() => self.take_over(left),
+            Some(left) => self.take_agents_over(left),
+            None => {}
         }
         while let Ok(work) = wanted.recv() {
             match work {
@@ -615,6 +601,13 @@ impl Worker {
         }
     }
 
+    /// Agents that no run was left on: the applications start below them.
+    fn take_agents_over(&mut self, left: Left) {
+        self.desk.say("run control has died without a run: its agents start the applications".to_owned());
+        let booted = self.new_run().take_agents_over(left).map(|session| self.session = Some(session));
+        let _ = self.booted(booted);
+    }
+
     /// A run that was taken over stays in the catalogue, though nobody can say how it went.
     fn interrupted(&self, error: &StartError) {
         let kept = self.desk.kept().keeper.interrupt(&format!("its run control has died: {error}"), now());
@@ -623,14 +616,9 @@ impl Worker {
 
     /// Who looks at the run later reads when nobody could have commanded it.
     fn remark_absences(&self, outcome: &Result<Outcome, StartError>) {
-        for Away { from_ms, to_ms } in outcome.iter().flat_map(|outcome| &outcome.away) {
-            let s = Duration::from_millis(to_ms.saturating_sub(*from_ms)).as_secs_f64();
-            let text =
-                format!("the run had no run control for {s:.2} s, and went on; another process has taken it over");
-            let back = UNIX_EPOCH + Duration::from_millis(*to_ms);
-            let remarked = self.desk.kept().keeper.remark("weir", &text, back);
-            remarked.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
-        }
+        let remarked =
+            outcome.as_ref().map_or(Ok(()), |outcome| self.desk.kept().keeper.remark_absences(&outcome.away));
+        remarked.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
     }
 
     /// What starts, or takes over, the applications.
@@ -649,6 +637,10 @@ impl Worker {
             Some(session) => session.boot_again(),
             None => self.new_run().boot().map(|session| self.session = Some(session)),
         };
+        self.booted(booted)
+    }
+
+    fn booted(&self, booted: Result<(), StartError>) -> Result<(), Refused> {
         if self.session.is_none() {
             self.desk.kept().control = None;
         }

@@ -53,7 +53,7 @@ impl Kept {
             application: self.told.application.clone(),
             ..WriterConfig::default()
         };
-        file_of(&config, &self.event)
+        file_of(&config, &[&self.event])
     }
 
     /// A name for that file.

@@ -150,12 +150,18 @@ impl Partition {
         for action in out.drain() {
             match action {
                 Action::Send { to, message } => self.send(from, to, message),
+                Action::Broadcast { to, message } => {
+                    let (last, others) = to.split_last().expect("a message to several");
+                    others.iter().for_each(|to| self.send(from, *to, message.clone()));
+                    self.send(from, *last, message);
+                }
                 Action::MulticastToReadout(message) => {
                     for index in 0..self.readout.len() {
                         self.send(from, self.readout[index], message.clone());
                     }
                 }
                 Action::Start { ticket, work } => self.work.push_back((from, ticket, work)),
+                Action::Show(_) => panic!("nobody watches here"),
                 Action::Link { .. } => panic!("no source pushes here"),
                 Action::Note(note) => panic!("nothing rare happens here: {note:?}"),
             }

@@ -13,7 +13,7 @@ use dataflow::component::{Processed, Steer, Steered};
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use simulator::network::{HostId, Network, Topology};
 use simulator::world::{
-    Cost, Costs, Datagrams, Detectors, Effort, Ethernet, Hosts, Links, Outside, Place, Setup, Wire, World,
+    Cost, Costs, Course, Datagrams, Detectors, Effort, Ethernet, Hosts, Links, Outside, Place, Setup, Wire, World,
 };
 
 use crate::building;
@@ -51,13 +51,11 @@ fn setup(events: u64) -> Setup {
         one_by_one: false,
         fragment_faults: Links::perfect(),
         // The last events are triggered and drained.
-        duration: Some(INTERVAL * u32::try_from(events).expect("few events")),
-        stop_timeout: Duration::from_secs(1),
+        course: Course {
+            duration: Some(INTERVAL * u32::try_from(events).expect("few events")),
+            ..Course::calm(Duration::from_secs(1))
+        },
         time_to_connect: Duration::from_millis(1),
-        late: Vec::new(),
-        joins: None,
-        faults: Vec::new(),
-        healed_after: None,
         planted: None,
         checks: false,
         steps_max: u64::MAX,

@@ -48,6 +48,17 @@ pub(super) enum Phase {
     Served(usize),
 }
 
+/// What became of data that a source pushed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// They are part of the event; whether the source had been asked.
+    Used { asked: bool },
+    /// Some may come yet: the source is to be asked.
+    ToAsk,
+    /// Nobody waits for them.
+    Not,
+}
+
 /// When requests of an event are given up that were sent at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timeout {
@@ -75,22 +86,27 @@ impl Building {
         !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
     }
 
-    /// Takes what a source pushed, in an event of at most so many bytes; whether the source had been asked. Nothing, if
-    /// it is not waited for. The reply to a request shows if that is too much.
-    pub(super) fn take_pushed(&mut self, part: Pushed, most: usize, asked: &mut AskedTable) -> Option<bool> {
+    /// Takes what a source pushed, in an event of at most so many bytes. The reply to a request shows if that is too much.
+    pub(super) fn take_pushed(&mut self, part: Pushed, most: usize, asked: &mut AskedTable) -> Taken {
         let Pushed { source, missing, bulk } = part;
         let len_bytes = bulk.len();
         let fits = self.phase == Phase::Collecting && self.len_bytes + len_bytes <= most;
-        if !fits || missing.iter().any(|missing| !missing.lost) {
-            return None;
+        if !fits {
+            return Taken::Not;
         }
-        let asked = self.expect_no_more_of(source, asked)?;
+        if missing.iter().any(|missing| !missing.lost) {
+            let is_waited_for = core::mem::take(&mut asked.at_mut(self.number, usize::from(source)).unpushed);
+            self.unpushed -= usize::from(is_waited_for);
+            self.to_ask.extend(is_waited_for.then_some(source));
+            return if is_waited_for { Taken::ToAsk } else { Taken::Not };
+        }
+        let Some(asked) = self.expect_no_more_of(source, asked) else { return Taken::Not };
         if len_bytes > 0 {
             self.len_bytes += len_bytes;
             self.parts.push(bulk);
         }
         self.missing.extend(missing.iter().map(|missing| missing.rob));
-        Some(asked)
+        Taken::Used { asked }
     }
 
     /// A source has sent all its data; whether it had been asked. Nothing, if nothing is expected of it.

@@ -5,6 +5,7 @@ mod asking;
 mod lives;
 mod parameters;
 mod requests;
+mod sources;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -14,14 +15,14 @@ use core::time::Duration;
 use crate::building::ahead::Pushed;
 use crate::building::asked::Asked;
 use crate::building::collected::{Collected, EventData};
-use crate::building::held::{Building, Efd, Phase, Timeout};
+use crate::building::held::{Building, Efd, Phase, Taken, Timeout};
 use crate::building::pushed::Intake;
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::ending::Ending;
 use crate::groups::Groups;
 use crate::ledger::Finish;
 use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message, UNASKED};
-use crate::node::RUN_CONTROL;
+use crate::readout::showing::show;
 use crate::report::{BlockCause, BlockedClock, Counters, Report, SfiCounters};
 use asking::Asking;
 use base::bulk::{Bulk, BulkParts};
@@ -30,6 +31,7 @@ use base::ids::{EventId, NodeId, Role};
 use base::sampling::Sampler;
 use base::time::Time;
 use lives::History;
+use sources::Sources;
 
 pub use parameters::{Patience, RequestOrder, SfiParameters, Source};
 
@@ -77,18 +79,6 @@ struct Service {
     turn: usize,
 }
 
-/// Where data come from.
-struct Sources {
-    /// How many there are besides the pseudo-ROS.
-    with_data: usize,
-    /// By source: nothing will come from it.
-    gone: Vec<bool>,
-    /// By source: it may come yet, or return.
-    away: Vec<bool>,
-    /// By node: its index among the sources.
-    by_node: Vec<Option<u16>>,
-}
-
 /// What became of events and the DFM was not told yet.
 #[derive(Default)]
 struct Fates {
@@ -117,11 +107,6 @@ impl Sfi {
         let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
         let sources = parameters.sources.iter().map(|source| source.node);
         let intake = parameters.push.as_ref().map(|push| Intake::new(push, sources));
-        let nodes = parameters.sources.iter().map(|source| usize::from(source.node.0) + 1).max().unwrap_or(0);
-        let mut by_node = alloc::vec![None; nodes];
-        for (index, source) in (0..).zip(&parameters.sources) {
-            by_node[usize::from(source.node.0)] = Some(index);
-        }
         Self {
             events: EventManager::new(parameters.events),
             building: 0,
@@ -131,12 +116,7 @@ impl Sfi {
             intake,
             ended: Groups::default(),
             service: Service { efds, ..Service::default() },
-            sources: Sources {
-                with_data: parameters.sources.iter().filter(|source| !source.results).count(),
-                gone: alloc::vec![false; parameters.sources.len()],
-                away: alloc::vec![true; parameters.sources.len()],
-                by_node,
-            },
+            sources: Sources::new(&parameters),
             history: History::default(),
             fates: Fates::default(),
             dfm: DfmLink::default(),
@@ -228,7 +208,7 @@ impl Sfi {
         let mut ahead = intake.take_ahead(event);
         for part in ahead.drain(..) {
             let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asking.asked);
-            self.counters.pushed_ahead += u64::from(taken.is_some());
+            self.counters.pushed_ahead += u64::from(matches!(taken, Taken::Used { .. }));
             self.count_pushed(taken);
         }
         let Some(intake) = &mut self.intake else { return };
@@ -304,14 +284,14 @@ impl Sfi {
         self.spare.push(building);
     }
 
-    /// Counts what was pushed: whether its source had been asked, or nothing if it was not waited for.
-    fn count_pushed(&mut self, taken: Option<bool>) {
+    fn count_pushed(&mut self, taken: Taken) {
         match taken {
-            Some(asked) => {
+            Taken::Used { asked } => {
                 self.asking.credits.come_home(usize::from(asked));
                 self.counters.pushed += 1;
             }
-            None => self.counters.pushed_dropped += 1,
+            Taken::ToAsk => self.counters.pushed_late += 1,
+            Taken::Not => self.counters.pushed_dropped += 1,
         }
     }
 
@@ -370,7 +350,9 @@ impl Sfi {
             let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asking.asked);
             let waits = building.waits();
             self.count_pushed(taken);
-            if !waits {
+            if taken == Taken::ToAsk {
+                self.asking.queue(reply.event);
+            } else if !waits {
                 self.end_if_collected(reply.event, out);
             }
             return;
@@ -479,8 +461,9 @@ impl Sfi {
             self.counters.built_incomplete += 1;
         }
         let EventInfo { trigger_type, items, .. } = building.event;
-        if self.sampler.takes(event, trigger_type, items, building.len_bytes) {
-            out.send(RUN_CONTROL, Message::Sample(Box::new(building.sample())));
+        let viewers = self.sampler.takes(event, trigger_type, items, building.len_bytes);
+        if viewers.any() {
+            show(viewers, building.sample(), out);
         }
         if self.service.efds.is_empty() {
             return self.finish(now, event, Fate::Accepted, None, out);
@@ -666,9 +649,7 @@ impl Sfi {
             }
             self.counters.pushed_late += building.unpushed as u64;
             building.ask_unpushed(&self.asking.order, &mut self.asking.asked);
-            if !self.asking.to_ask.contains(&event) {
-                self.asking.to_ask.push_back(event);
-            }
+            self.asking.queue(event);
         }
         self.ask(now, out);
     }
@@ -680,6 +661,7 @@ impl Sfi {
         if self.intake.is_some() {
             self.ask_late(now, out);
         }
+        self.give_up_overdue(now, out);
         if self.fates.due.is_some_and(|due| due <= now) {
             self.tell_finished(out);
         }
@@ -688,20 +670,7 @@ impl Sfi {
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let gone = state == PeerState::Gone;
         if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
-            // The results of a pseudo-ROS are lost with its life. One that was never seen may only not be connected yet.
-            let gone = gone || (state == PeerState::Down && self.parameters.sources[source].results);
-            self.sources.gone[source] = gone;
-            self.sources.away[source] = state == PeerState::Down;
-            if let Some(intake) = &mut self.intake {
-                intake.on_peer(source);
-            }
-            if gone {
-                self.asking.requests.forget(node);
-                self.give_up_source(source, out);
-                self.ask(now, out);
-            } else if matches!(state, PeerState::Up(_)) {
-                self.ask_anew(now, source, out);
-            }
+            self.on_source(now, source, state, out);
         }
         if let Some(efd) = self.service.efds.iter().position(|efd| efd.node == node) {
             self.service.efds[efd].gone = gone;
@@ -711,19 +680,6 @@ impl Sfi {
         }
         if node == self.parameters.dfm {
             self.on_dfm(now, state, out);
-        }
-    }
-
-    fn give_up_source(&mut self, source: usize, out: &mut Outbox) {
-        for event in self.in_order(|building| self.asking.asked.at(building.number, source).awaited) {
-            self.give_up(event, source as u16);
-            self.end_if_collected(event, out);
-        }
-        for event in self.in_order(|building| self.asking.asked.at(building.number, source).unpushed) {
-            let building = self.events.find_mut(event).expect("the event is held");
-            building.expect_no_more_of(source as u16, &mut self.asking.asked);
-            building.missing.extend_from_slice(&self.parameters.sources[source].robs);
-            self.end_if_collected(event, out);
         }
     }
 
@@ -749,6 +705,7 @@ impl Sfi {
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
+            Command::Start => self.wait_for_sources(now),
             Command::Drain => {
                 self.ending.drain();
                 self.counters.collected_dropped += self.collected.clear();
@@ -797,6 +754,7 @@ impl Component for Sfi {
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
+            Input::Watch(rule) => self.sampler.watch(rule),
             Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
         }
         if self.is_drained() && self.dfm.is_up && !self.dfm.was_told_all {
@@ -816,7 +774,7 @@ impl Component for Sfi {
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.asking.timeouts.front().map(|timeout| timeout.deadline);
         let pushed = self.intake.as_ref().and_then(Intake::next_deadline);
-        [timeout, self.fates.due, pushed].into_iter().flatten().min()
+        [timeout, self.fates.due, pushed, self.sources.next_deadline()].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {

@@ -12,14 +12,14 @@ use crate::filter::streams::{StreamRule, streams_of};
 use crate::groups::Groups;
 use crate::ledger::{Finish, Ledger};
 use crate::message::{BuiltEvent, Command, DebugReason, EventInfo, Fate, Holdings, Message, Recording};
-use crate::node::RUN_CONTROL;
+use crate::readout::showing::show;
 use crate::report::{BlockCause, BlockedClock, ChainCounts, Counters, EfdCounters, Report};
-use crate::several::Several;
 use base::bulk::Bulk;
 use base::event_map::EventMap;
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::random::hash_of_event;
 use base::sampling::{Sampler, SamplingRule};
+use base::several::Several;
 use base::time::Time;
 
 /// How a filter daemon is set up.
@@ -246,8 +246,9 @@ impl Efd {
     /// Holds the event until it is recorded; where nothing records, it is finished.
     fn keep(&mut self, now: Time, origins: Several<Origin>, recording: Recording, out: &mut Outbox) {
         let EventInfo { event, trigger_type, items, .. } = recording.built.event;
-        if self.sampler.takes(event, trigger_type, items, recording.built.bulk.len()) {
-            out.send(RUN_CONTROL, Message::Sample(Box::new(recording.clone())));
+        let viewers = self.sampler.takes(event, trigger_type, items, recording.built.bulk.len());
+        if viewers.any() {
+            show(viewers, recording.clone(), out);
         }
         if self.parameters.sfos.is_empty() {
             return self.finish_all(origins, finish(&recording.built, fate_of(&recording)), out);
@@ -454,6 +455,7 @@ impl Component for Efd {
             Input::Done { ticket: Ticket(event), outcome: Outcome::Processed(processed) } => {
                 self.on_processed(now, EventId(event), processed, out);
             }
+            Input::Watch(rule) => self.sampler.watch(rule),
             Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } | Input::Deadline => {}
         }
     }

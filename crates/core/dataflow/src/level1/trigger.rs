@@ -1,6 +1,7 @@
 //! The source of level-1 triggers, emulated, sampled or replayed.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -116,6 +117,8 @@ pub struct Level1 {
     owed: Owed,
     dead_time: Option<DeadTime>,
     receivers: Vec<Receiver>,
+    /// Of these, the read-out systems that can be reached.
+    readout: Arc<[NodeId]>,
     kept: Kept,
     again: Option<Again>,
     /// Events that read-out systems are told of together.
@@ -208,6 +211,7 @@ impl Level1 {
             parameters,
             input,
             receivers,
+            readout: Arc::default(),
             tell_due: None,
             untold: 0,
             running: false,
@@ -233,15 +237,14 @@ impl Level1 {
         if self.accepts.is_empty() {
             return;
         }
-        let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
         let mut times = core::mem::take(&mut self.times);
         if times.iter().all(|time| time.is_none()) {
             times.clear();
         }
-        let accept = |times: &[Interval]| Message::L1Accept { events: self.accepts.clone(), times: times.to_vec() };
-        readout.for_each(|receiver| out.send(receiver.node, accept(&times)));
+        let accept = |times| Message::L1Accept { events: self.accepts.clone(), times };
+        out.broadcast(Arc::clone(&self.readout), accept(times));
         if let Some(dfm) = self.dfm() {
-            out.send(dfm, accept(&[]));
+            out.send(dfm, accept(Vec::new()));
             return self.accepts.clear();
         }
         let results = self.accepts.drain(..).zip(self.results.drain(..));
@@ -563,10 +566,14 @@ impl Level1 {
         (self.tell_due, self.untold) = (None, 0);
         let deciders = self.deciders().iter().filter(|r| r.reachable && !self.is_told_again(r.node));
         deciders.for_each(|receiver| self.tell_last(receiver.node, out));
-        if matches!(self.input, TriggerInput::Time(_)) {
-            let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|r| r.reachable);
-            readout.for_each(|receiver| self.tell_last(receiver.node, out));
+        if let (TriggerInput::Time(_), Some(last)) = (&self.input, self.next.0.checked_sub(1)) {
+            out.broadcast(Arc::clone(&self.readout), Message::IssuedUpTo(EventId(last)));
         }
+    }
+
+    fn note_readout(&mut self) {
+        let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
+        self.readout = readout.map(|receiver| receiver.node).collect();
     }
 
     fn tell_last(&self, node: NodeId, out: &mut Outbox) {
@@ -756,7 +763,10 @@ impl Component for Level1 {
         self.note_lateness(now);
         match input {
             Input::Message { from, message } => self.on_message(now, from, &message, out),
-            Input::Peer { node, state } => self.on_peer(node, state, out),
+            Input::Peer { node, state } => {
+                self.on_peer(node, state, out);
+                self.note_readout();
+            }
             Input::Command(command) => self.on_command(now, command, out),
             Input::Link { rob, news } => self.on_link(now, rob, news, out),
             _ => {}

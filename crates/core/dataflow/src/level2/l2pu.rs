@@ -527,7 +527,7 @@ impl Component for L2pu {
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(command),
             Input::Deadline => self.on_deadline(now, out),
-            Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Watch(_) | Input::Done { .. } => {}
         }
     }
 

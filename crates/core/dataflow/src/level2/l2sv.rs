@@ -472,7 +472,7 @@ impl Component for L2sv {
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
-            Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Watch(_) | Input::Done { .. } => {}
         }
         self.force_overdue(now, out);
         if self.has_decided_all() && !self.done {

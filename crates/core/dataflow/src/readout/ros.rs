@@ -517,8 +517,9 @@ impl Ros {
             Input::Link { rob, news } => self.on_link(now, usize::from(rob), news, out),
             Input::Done { ticket, outcome: Outcome::ReadOut(count) } => self.on_read_out(now, ticket, count, out),
             Input::Done { .. } => {}
-            Input::Peer { node, state } => self.on_peer(node, state, out),
+            Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
+            Input::Watch(rule) => self.showing.sampler.watch(rule),
             Input::Deadline => self.on_deadline(now, out),
             Input::Fragment { .. } => unreachable!("taken before"),
         }
@@ -545,7 +546,7 @@ impl Ros {
         Request { from, event, kind, robs: Some(named) }
     }
 
-    fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
+    fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         if node == self.parameters.dfm && state == PeerState::Gone {
             self.clearing.dfm_gone = true;
             self.release_results(out);
@@ -558,7 +559,7 @@ impl Ros {
         if let PeerState::Up(life) = state
             && Some(node) == self.parameters.level1
         {
-            self.on_trigger_source(life, out);
+            self.on_trigger_source(now, life, out);
         }
         let up = matches!(state, PeerState::Up(_));
         if let Some(pusher) = &mut self.pushing.pusher {

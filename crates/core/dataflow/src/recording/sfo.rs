@@ -10,8 +10,8 @@ use crate::message::{BuiltEvent, Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
 use crate::report::{Counters, Report, SfoCounters};
-use crate::several::Several;
 use base::ids::{EventId, NodeId, Role};
+use base::several::Several;
 use base::time::Time;
 
 /// How a recorder is set up.
@@ -422,7 +422,7 @@ impl Component for Sfo {
             Input::Command(command) => self.on_command(command, out),
             Input::Deadline => self.on_deadline(now, out),
             Input::Message { message, .. } => message.passes_no_gate(),
-            Input::Fragment { .. } | Input::Link { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Watch(_) => {}
             Input::Peer { node, state: PeerState::Up(_) | PeerState::Down | PeerState::Gone } => self.forget(node),
         }
         self.close(out);

@@ -298,7 +298,7 @@ counters! {
         answered: Idle,
         /// Events that were pushed.
         pushed: Idle,
-        /// Dropped: not all fragments of an event to be pushed were there.
+        /// Dropped: a fragment of an event to be pushed may still come. Its builder was told, and asks.
         dropped_incomplete: Idle,
         /// Dropped: too many events to be pushed waited for this builder.
         dropped_full: Idle,
@@ -493,7 +493,7 @@ counters! {
         pushed_ahead: Idle,
         /// Data that came unasked and were not used: too late, too much, or for another builder.
         pushed_dropped: Idle,
-        /// Events times sources that were asked because their data had not come in time.
+        /// Events times sources that were asked because their data had not come in time, or not whole.
         pushed_late,
         /// Replies that would have made an event larger than it may be.
         oversized,

@@ -13,13 +13,14 @@ use super::CrateRos;
 use super::gathering::Gathering;
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::groups::WEIGHT_MAX;
-use crate::message::{Command, DataReply, DataRequest, EventInfo, Message, PushOrder, UNASKED};
+use crate::message::{Command, DataReply, DataRequest, EventInfo, Message, Missing, PushOrder, UNASKED};
 use crate::readout::pusher::{PushParameters, Pusher};
 use crate::readout::replies::{Parts, Replies};
 use crate::readout::showing::Showing;
 use crate::report::{Counters, EbifCounters, Report};
 use base::bulk::{Bulk, BulkParts};
 use base::ids::{EventId, NodeId, Role};
+use base::numbered::Numbered;
 use base::sampling::{Sampler, SamplingRule};
 use base::time::Time;
 
@@ -49,14 +50,16 @@ pub struct Ebif {
     there: u32,
     seen: u32,
     gone: u32,
-    collections: BTreeMap<u32, Collection>,
+    /// Those that are there, by node.
+    asked: Arc<[NodeId]>,
+    /// By the number of its requests.
+    collections: Numbered<Collection>,
     /// In order, since all wait equally long.
     deadlines: VecDeque<(Time, u32)>,
-    next: u32,
     /// Collections that are to be pushed, by builder and event.
     pushes: BTreeMap<(NodeId, EventId), u32>,
     /// What is collected and waits for the credit of its builder.
-    ready: BTreeMap<(NodeId, EventId), Parts>,
+    ready: BTreeMap<(NodeId, EventId), (Vec<Missing>, Parts)>,
     /// What all systems are to be asked for at the end of this pass.
     to_ask: Vec<DataRequest>,
     replies: Replies,
@@ -102,9 +105,9 @@ impl Ebif {
             there: 0,
             seen: 0,
             gone: 0,
-            collections: BTreeMap::new(),
+            asked: Arc::default(),
+            collections: Numbered::default(),
             deadlines: VecDeque::new(),
-            next: FIRST_REQUEST,
             pushes: BTreeMap::new(),
             ready: BTreeMap::new(),
             to_ask: Vec::new(),
@@ -144,8 +147,7 @@ impl Ebif {
 
     /// Asks the systems of the crate for an event, or for some ROBs of it.
     fn collect(&mut self, now: Time, event: EventInfo, target: Target, robs: &[u32], out: &mut Outbox) {
-        let own = self.next;
-        self.next = own.checked_add(1).unwrap_or(FIRST_REQUEST);
+        let own = self.collections.next_number();
         let mut data = Gathering::new(&self.parameters.systems, robs);
         for (place, system) in self.parameters.systems.iter().enumerate() {
             // One that was never seen may only not be connected yet.
@@ -168,7 +170,10 @@ impl Ebif {
         }
         self.collections.insert(own, Collection { event, target, data });
         self.deadlines.push_back((now + self.parameters.request_timeout, own));
-        self.finish_if_complete(now, own, out);
+        // Nobody was asked who could answer.
+        if self.collections.get_mut(own).is_some_and(|collection| collection.data.is_complete()) {
+            self.finish(now, own, out);
+        }
         if self.to_ask.len() == WEIGHT_MAX {
             self.ask(out);
         }
@@ -181,31 +186,27 @@ impl Ebif {
         }
         let requests = Arc::new(core::mem::take(&mut self.to_ask));
         self.to_ask.reserve(requests.len());
-        for (_, system) in self.parameters.systems.iter().enumerate().filter(|(place, _)| self.there & 1 << place != 0)
-        {
-            out.send(system.node, Message::EventRequest { requests: Arc::clone(&requests) });
-        }
+        out.broadcast(Arc::clone(&self.asked), Message::EventRequest { requests });
     }
 
     fn on_replies(&mut self, now: Time, from: NodeId, replies: Vec<DataReply>, bulk: Bulk, out: &mut Outbox) {
         let mut parts = BulkParts::new(bulk);
         for DataReply { request, missing, len_bytes, .. } in replies {
             let data = parts.take(len_bytes as usize);
-            let collection = self.collections.get_mut(&request);
-            let is_awaited = collection.is_some_and(|collection| collection.data.take(from, missing, data));
-            self.counters.replies_late += u64::from(!is_awaited);
-            if is_awaited {
-                self.finish_if_complete(now, request, out);
+            // One look at each fragment: all else is for an event.
+            match self.collections.get_mut(request).map(|of| (of.data.take(from, missing, data), of.data.is_complete()))
+            {
+                Some((true, true)) => self.finish(now, request, out),
+                Some((true, false)) => {}
+                Some((false, _)) | None => self.counters.replies_late += 1,
             }
         }
     }
 
-    fn finish_if_complete(&mut self, now: Time, own: u32, out: &mut Outbox) {
-        if self.collections.get(&own).is_none_or(|collection| !collection.data.is_complete()) {
-            return;
-        }
-        let Collection { event, target, data } = self.collections.remove(&own).expect("it is there");
-        while self.deadlines.pop_front_if(|(_, first)| !self.collections.contains_key(first)).is_some() {}
+    /// All that an event waits for has come, or will not.
+    fn finish(&mut self, now: Time, own: u32, out: &mut Outbox) {
+        let Collection { event, target, data } = self.collections.remove(own).expect("it is there");
+        while self.deadlines.pop_front_if(|(_, first)| !self.collections.contains(*first)).is_some() {}
         let is_wanted = data.is_of_all() && self.showing.wants(&event);
         let (missing, mut parts) = data.finish();
         if is_wanted {
@@ -224,11 +225,13 @@ impl Ebif {
             Target::Push(sfi) => {
                 self.pushes.remove(&(sfi, event));
                 let mut is_taken = || self.pusher.as_mut().is_some_and(|pusher| pusher.offer(now, sfi, event));
-                // The builder asks for what does not come. What is not whole it may have been built without, and cleared.
-                if !missing.is_empty() {
+                // A fragment may still come. The builder hears that at once and asks, so it waits for no time-out.
+                if missing.iter().any(|missing| !missing.lost) {
                     self.counters.dropped_incomplete += 1;
+                    let pushed = self.pusher.as_ref().map_or(0, |pusher| pusher.pushed(sfi));
+                    self.replies.add(sfi, pushed, unasked(event, missing, 0), &mut Parts::default(), out);
                 } else if is_taken() {
-                    self.ready.insert((sfi, event), parts);
+                    self.ready.insert((sfi, event), (missing, parts));
                 } else {
                     self.counters.dropped_full += 1;
                 }
@@ -243,14 +246,12 @@ impl Ebif {
             for _ in 0..count {
                 let Some(event) = pusher.take(lane) else { break };
                 let sfi = pusher.builder(lane);
-                let mut parts = self.ready.remove(&(sfi, event)).expect("what waits in a lane is there");
+                let (missing, mut parts) = self.ready.remove(&(sfi, event)).expect("what waits in a lane is there");
                 let len_bytes = parts.len_bytes();
                 let (_, pushed) = pusher.sent(now, lane, len_bytes as usize);
                 self.counters.pushed += 1;
                 self.counters.bytes_out += u64::from(len_bytes);
-                let missing = Vec::new();
-                let reply = DataReply { event, attempt: FIRST_ATTEMPT, request: UNASKED, missing, len_bytes };
-                self.replies.add(sfi, pushed, reply, &mut parts, out);
+                self.replies.add(sfi, pushed, unasked(event, missing, len_bytes), &mut parts, out);
             }
         }
     }
@@ -258,7 +259,7 @@ impl Ebif {
     /// A builder asks for an event: it is not pushed as well.
     fn withdraw(&mut self, sfi: NodeId, event: EventId) {
         let Some(pusher) = &mut self.pusher else { return };
-        let collection = self.pushes.remove(&(sfi, event)).and_then(|own| self.collections.remove(&own));
+        let collection = self.pushes.remove(&(sfi, event)).and_then(|own| self.collections.remove(own));
         let ready = self.ready.remove(&(sfi, event));
         if ready.is_some() {
             pusher.withdraw(sfi, event);
@@ -268,10 +269,10 @@ impl Ebif {
 
     fn time_out(&mut self, now: Time, out: &mut Outbox) {
         while let Some((_, own)) = self.deadlines.pop_front_if(|(deadline, _)| *deadline <= now) {
-            if let Some(collection) = self.collections.get_mut(&own) {
+            if let Some(collection) = self.collections.get_mut(own) {
                 self.counters.timeouts += 1;
                 collection.data.do_without_rest(&self.parameters.systems);
-                self.finish_if_complete(now, own, out);
+                self.finish(now, own, out);
             }
         }
     }
@@ -288,7 +289,7 @@ impl Ebif {
         let before = self.in_hand();
         self.ready.retain(|(sfi, _), _| *sfi != node);
         if !is_up {
-            self.collections.retain(|_, collection| collection.target.builder() != node);
+            self.collections.retain(|collection| collection.target.builder() != node);
             self.pushes.retain(|(sfi, _), _| *sfi != node);
             self.replies.forget(node);
         }
@@ -301,17 +302,25 @@ impl Ebif {
         if matches!(state, PeerState::Up(_)) {
             self.there |= 1 << place;
             self.seen |= 1 << place;
+            self.note_there();
             return self.ask_anew(place, out);
         }
         self.there &= !(1 << place);
+        self.note_there();
         self.gone |= u32::from(state == PeerState::Gone) << place;
         let system = &self.parameters.systems[place];
         let is_lost = state == PeerState::Gone;
-        let hit = self.collections.iter_mut();
-        let hit = hit.filter_map(|(own, collection)| collection.data.do_without(system, is_lost).then_some(*own));
+        let waits = |data: &mut Gathering| data.do_without(system, is_lost) && data.is_complete();
+        let hit = self.collections.iter_mut().filter_map(|(own, of)| waits(&mut of.data).then_some(own));
         for own in hit.collect::<Vec<_>>() {
-            self.finish_if_complete(now, own, out);
+            self.finish(now, own, out);
         }
+    }
+
+    fn note_there(&mut self) {
+        let is_there = |place: usize| self.there & 1 << place != 0;
+        let there = self.parameters.systems.iter().enumerate().filter(|(place, _)| is_there(*place));
+        self.asked = there.map(|(_, system)| system.node).collect();
     }
 
     /// A system that has come is asked for what is waited for.
@@ -323,7 +332,7 @@ impl Ebif {
         };
         let waiting =
             self.collections.iter().filter_map(|(own, collection)| Some((own, collection, asked(collection)?)));
-        let requests = waiting.map(|(own, collection, robs)| request(*own, collection.event, collection.target, &robs));
+        let requests = waiting.map(|(own, collection, robs)| request(own, collection.event, collection.target, &robs));
         let requests: Vec<DataRequest> = requests.collect();
         for some in requests.chunks(WEIGHT_MAX) {
             out.send(node, Message::EventRequest { requests: Arc::new(some.to_vec()) });
@@ -354,6 +363,11 @@ fn request(own: u32, event: EventInfo, target: Target, robs: &[u32]) -> DataRequ
     DataRequest { event, attempt, request: own, robs: robs.to_vec() }
 }
 
+/// What goes to a builder that has not asked.
+fn unasked(event: EventId, missing: Vec<Missing>, len_bytes: u32) -> DataReply {
+    DataReply { event, attempt: FIRST_ATTEMPT, request: UNASKED, missing, len_bytes }
+}
+
 impl Component for Ebif {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
@@ -367,6 +381,7 @@ impl Component for Ebif {
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(Command::Drain | Command::Abandon) => self.drain(),
             Input::Command(Command::Sample) => self.showing.sampler.ask(),
+            Input::Watch(rule) => self.showing.sampler.watch(rule),
             Input::Deadline => {
                 self.time_out(now, out);
                 self.pusher.iter_mut().for_each(|pusher| pusher.on_deadline(now));
@@ -402,10 +417,7 @@ impl Component for Ebif {
         let dropped = c.dropped_incomplete + c.dropped_full + c.dropped_withdrawn + c.dropped_peer + c.dropped_end;
         let out = c.answered + c.pushed + dropped;
         assert_eq!(c.requests + c.orders, out + self.in_hand() as u64, "every event accounted for");
-        assert!(
-            self.pushes.values().all(|own| self.collections.contains_key(own)),
-            "what is to be pushed is collected"
-        );
+        assert!(self.pushes.values().all(|own| self.collections.contains(*own)), "what is to be pushed is collected");
         assert!(self.deadlines.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
         self.pusher.iter().for_each(Pusher::check);
     }
@@ -414,7 +426,5 @@ impl Component for Ebif {
 /// Those that are there are known by one bit each.
 pub const SYSTEMS_MAX: usize = 32;
 
-/// That of what nobody asked for is no request.
-const FIRST_REQUEST: u32 = UNASKED + 1;
 /// Later attempts are asked for.
 const FIRST_ATTEMPT: u16 = 1;

@@ -16,6 +16,7 @@ pub(super) struct Gathering {
     missing: Vec<Missing>,
     /// Shares that have not come.
     left: usize,
+    is_of_all: bool,
 }
 
 /// What one of them was asked for.
@@ -31,20 +32,22 @@ struct Share {
 impl Gathering {
     /// Asks for the named ROBs of a crate, or for all if none is named. ROBs of none of its systems are missing for good.
     pub(super) fn new(systems: &[CrateRos], named: &[u32]) -> Self {
-        let share = |system: &CrateRos| {
+        // Made at once: there is one for each fragment of every event.
+        let mut shares = Vec::with_capacity(systems.len());
+        for system in systems {
             let robs: Vec<u32> = named.iter().copied().filter(|rob| system.robs.contains(rob)).collect();
-            let is_asked = named.is_empty() || !robs.is_empty();
-            is_asked.then_some(Share { of: system.node, robs, come: None })
-        };
-        let shares: Vec<Share> = systems.iter().filter_map(share).collect();
+            if named.is_empty() || !robs.is_empty() {
+                shares.push(Share { of: system.node, robs, come: None });
+            }
+        }
         let is_foreign = |rob: &&u32| systems.iter().all(|system| !system.robs.contains(rob));
         let missing = named.iter().filter(is_foreign).map(|&rob| Missing { rob, lost: true }).collect();
-        Self { left: shares.len(), shares, missing }
+        Self { left: shares.len(), is_of_all: named.is_empty(), shares, missing }
     }
 
     /// Whether all ROBs were asked for.
     pub(super) fn is_of_all(&self) -> bool {
-        !self.shares.is_empty() && self.shares.iter().all(|share| share.robs.is_empty())
+        self.is_of_all && !self.shares.is_empty()
     }
 
     /// Those that have not answered, each with the names of its ROBs; no names stand for all.
@@ -54,12 +57,21 @@ impl Gathering {
 
     /// Takes what one of them has sent; whether it was waited for.
     pub(super) fn take(&mut self, from: NodeId, missing: Vec<Missing>, bulk: Bulk) -> bool {
-        let waits = |share: &&mut Share| share.of == from && share.come.is_none();
-        let Some(share) = self.shares.iter_mut().find(waits) else { return false };
+        let Some(share) = self.share_of(from).filter(|share| share.come.is_none()) else { return false };
         share.come = Some(bulk);
         self.missing.extend(missing);
         self.left -= 1;
         true
+    }
+
+    /// Most often all systems of a crate were asked, and have numbers one behind the other.
+    fn share_of(&mut self, from: NodeId) -> Option<&mut Share> {
+        let first = self.shares.first()?.of.0;
+        let place = usize::from(from.0.wrapping_sub(first));
+        if self.shares.get(place).is_some_and(|share| share.of == from) {
+            return self.shares.get_mut(place);
+        }
+        self.shares.iter_mut().find(|share| share.of == from)
     }
 
     /// One of them sends nothing; `lost` if it never will.

@@ -3,7 +3,7 @@
 //! Outwards it is to level 1, level 2 and the DFM what a read-out system is. In the crate it says everything once to all: accepts,
 //! and clears in groups of its own. Accepted events go to the EBIF, and regions of interest come back through it.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::report::{Counters, Report, TrgCounters};
 use crate::window::TakenCount;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::numbered::Numbered;
 use base::time::Time;
 use timing::Interval;
 
@@ -77,10 +78,9 @@ pub struct Trg {
     /// The last group has gone.
     over: bool,
     destinations: Directing,
-    rois: BTreeMap<u32, OpenRoi>,
+    rois: Numbered<OpenRoi>,
     /// In order, since all wait equally long.
     roi_deadlines: VecDeque<(Time, u32)>,
-    next_roi: u32,
     draining: bool,
     abandoned: bool,
     dfm_gone: bool,
@@ -115,9 +115,8 @@ impl Trg {
             next_bound: (0, EventId(0)),
             over: false,
             destinations: Directing::new(parameters.by_table),
-            rois: BTreeMap::new(),
+            rois: Numbered::default(),
             roi_deadlines: VecDeque::new(),
-            next_roi: 0,
             draining: false,
             abandoned: false,
             dfm_gone: false,
@@ -133,7 +132,7 @@ impl Trg {
         let builder = |event: &EventInfo| self.destinations.direct(event).map(|sfi| PushOrder { event: *event, sfi });
         let orders = events.iter().filter_map(builder).collect();
         self.windows.send(events.len());
-        self.broadcast(Message::L1Accept { events, times }, out);
+        out.broadcast(self.windows.there(), Message::L1Accept { events, times });
         self.accept(orders, out);
         self.tell_taken(now, out);
     }
@@ -150,7 +149,7 @@ impl Trg {
     fn on_issued_up_to(&mut self, last: EventId, out: &mut Outbox) {
         self.valid.note_issued(last);
         self.issued = self.issued.max(Some(last));
-        self.broadcast(Message::IssuedUpTo(last), out);
+        out.broadcast(self.windows.there(), Message::IssuedUpTo(last));
     }
 
     fn tell_taken(&mut self, now: Time, out: &mut Outbox) {
@@ -216,7 +215,7 @@ impl Trg {
         }
         let group = self.groups.flush(now, self.bound, self.over);
         self.counters.groups = self.groups.sent();
-        self.broadcast(group, out);
+        out.broadcast(self.windows.there(), group);
     }
 
     /// Behind the last group from outside, or where nobody will clear any more, goes the last one of the crate. It brings the last
@@ -252,8 +251,7 @@ impl Trg {
         for system in self.parameters.systems.iter().filter(|system| !self.windows.is_there(system.node)) {
             data.do_without(system, self.windows.is_gone(system.node));
         }
-        let own = self.next_roi;
-        self.next_roi = own.wrapping_add(1);
+        let own = self.rois.next_number();
         for (node, robs) in data.asked() {
             // A region of interest names what it wants.
             out.send(node, Message::RoiRequest { event, request: own, robs: robs.to_vec() });
@@ -264,25 +262,25 @@ impl Trg {
     }
 
     fn on_roi_reply(&mut self, from: NodeId, own: u32, missing: Vec<Missing>, bulk: Bulk, out: &mut Outbox) {
-        let is_awaited = self.rois.get_mut(&own).is_some_and(|open| open.data.take(from, missing, bulk));
+        let is_awaited = self.rois.get_mut(own).is_some_and(|open| open.data.take(from, missing, bulk));
         self.counters.replies_late += u64::from(!is_awaited);
         self.answer_if_complete(own, out);
     }
 
     fn answer_if_complete(&mut self, own: u32, out: &mut Outbox) {
-        if self.rois.get(&own).is_some_and(|open| open.data.is_complete()) {
-            let OpenRoi { client, event, request, data } = self.rois.remove(&own).expect("it is there");
+        if self.rois.get_mut(own).is_some_and(|open| open.data.is_complete()) {
+            let OpenRoi { client, event, request, data } = self.rois.remove(own).expect("it is there");
             let (missing, mut parts) = data.finish();
             self.counters.rois_answered += 1;
             out.send(client, Message::RoiReply { event, request, missing, bulk: parts.take_bulk() });
-            while self.roi_deadlines.pop_front_if(|(_, first)| !self.rois.contains_key(first)).is_some() {}
+            while self.roi_deadlines.pop_front_if(|(_, first)| !self.rois.contains(*first)).is_some() {}
         }
     }
 
     /// What has not come by now is named as missing: level 2 asks again.
     fn time_out_rois(&mut self, now: Time, out: &mut Outbox) {
         while let Some((_, own)) = self.roi_deadlines.pop_front_if(|(deadline, _)| *deadline <= now) {
-            if let Some(open) = self.rois.get_mut(&own) {
+            if let Some(open) = self.rois.get_mut(own) {
                 self.counters.timeouts += 1;
                 open.data.do_without_rest(&self.parameters.systems);
                 self.answer_if_complete(own, out);
@@ -336,7 +334,7 @@ impl Trg {
         }
         if !matches!(state, PeerState::Up(_)) {
             let before = self.rois.len();
-            self.rois.retain(|_, open| open.client != node);
+            self.rois.retain(|open| open.client != node);
             self.counters.rois_dropped += (before - self.rois.len()) as u64;
         }
     }
@@ -353,7 +351,7 @@ impl Trg {
             let system = self.parameters.systems.iter().find(|system| system.node == node);
             let system = system.expect("a system of the crate");
             let do_without = |open: &mut OpenRoi| open.data.do_without(system, state == PeerState::Gone);
-            let hit = self.rois.iter_mut().filter_map(|(own, open)| do_without(open).then_some(*own));
+            let hit = self.rois.iter_mut().filter_map(|(own, open)| do_without(open).then_some(own));
             for own in hit.collect::<Vec<_>>() {
                 self.answer_if_complete(own, out);
             }
@@ -387,14 +385,6 @@ impl Trg {
             _ => {}
         }
     }
-
-    /// One message for all read-out systems of the crate that are there.
-    fn broadcast(&self, message: Message, out: &mut Outbox) {
-        let mut there = self.windows.there();
-        let Some(first) = there.next() else { return };
-        there.for_each(|node| out.send(node, message.clone()));
-        out.send(first, message);
-    }
 }
 
 /// A group of clears from outside.
@@ -422,7 +412,7 @@ impl Component for Trg {
                     self.send_all_groups(now, out);
                 }
             }
-            Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Watch(_) | Input::Done { .. } => {}
         }
     }
 

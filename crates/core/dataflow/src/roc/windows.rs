@@ -1,5 +1,6 @@
 //! How far the read-out systems of a crate have come with the triggers that they were sent.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::message::BusyCause;
@@ -9,6 +10,8 @@ use base::ids::{Incarnation, NodeId};
 #[derive(Debug)]
 pub(super) struct Windows {
     systems: Vec<Window>,
+    /// Those of them that are there.
+    there: Arc<[NodeId]>,
     /// Whether each says when its sources have come.
     has_sources: bool,
 }
@@ -32,17 +35,17 @@ impl Windows {
     pub(super) fn new(nodes: impl Iterator<Item = NodeId>, has_sources: bool) -> Self {
         let window =
             |node| Window { node, sent: 0, taken: 0, before: 0, life: None, busy: 0, is_there: false, is_gone: false };
-        Self { systems: nodes.map(window).collect(), has_sources }
+        Self { systems: nodes.map(window).collect(), there: Arc::default(), has_sources }
     }
 
     /// Those that are there.
-    pub(super) fn there(&self) -> impl Iterator<Item = NodeId> {
-        self.systems.iter().filter(|system| system.is_there).map(|system| system.node)
+    pub(super) fn there(&self) -> Arc<[NodeId]> {
+        Arc::clone(&self.there)
     }
 
     /// Whether it is there.
     pub(super) fn is_there(&self, node: NodeId) -> bool {
-        self.there().any(|there| there == node)
+        self.there.contains(&node)
     }
 
     /// Whether it will not return.
@@ -59,6 +62,7 @@ impl Windows {
         if is_new {
             (system.before, system.taken) = (system.sent, system.sent);
         }
+        self.note_there();
         is_new
     }
 
@@ -68,6 +72,7 @@ impl Windows {
             (system.is_there, system.busy) = (false, 0);
             system.is_gone |= for_good;
         }
+        self.note_there();
     }
 
     /// All that are there are sent so many triggers.
@@ -99,6 +104,10 @@ impl Windows {
     /// What some of those that are there are busy for: one bit per cause.
     pub(super) fn busy(&self) -> u8 {
         self.systems.iter().fold(0, |all, system| all | system.busy)
+    }
+
+    fn note_there(&mut self) {
+        self.there = self.systems.iter().filter(|system| system.is_there).map(|system| system.node).collect();
     }
 
     fn of(&mut self, node: NodeId) -> Option<&mut Window> {

@@ -10,7 +10,7 @@ use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{Patience, RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
-use dataflow::message::{Assignment, DataReply, DataRequest, EventInfo, Message};
+use dataflow::message::{Assignment, Command, DataReply, DataRequest, EventInfo, Message};
 use dataflow::report::{Counters, SfiCounters};
 
 pub(crate) const DFM: NodeId = NodeId(1);
@@ -65,6 +65,50 @@ fn a_source_that_loses_nothing_when_it_is_away_is_waited_for_even_if_it_has_not_
     driver.input(Input::Peer { node: NodeId(FIRST_SOURCE), state: PeerState::Up(Incarnation(1)) });
     assert_eq!(wait(&mut driver, 9).1, 3, "its tries count from now on");
     assert_eq!(driver.ended, [(EventId(0), 1)]);
+}
+
+#[test]
+fn a_source_that_is_away_is_waited_for_once_and_not_by_every_event() {
+    let mut driver = Driver::new(SfiParameters { outstanding_requests: 8, ..parameters(2, 8) });
+    let away = NodeId(FIRST_SOURCE);
+    let answer_others = |driver: &mut Driver, actions| {
+        let (of_away, of_others): (Vec<_>, Vec<_>) = requests(actions).into_iter().partition(|(to, _)| *to == away);
+        driver.answer(of_others);
+        of_away.len()
+    };
+    for node in [away, NodeId(FIRST_SOURCE + 1)] {
+        driver.input(Input::Peer { node, state: PeerState::Up(Incarnation(0)) });
+    }
+    driver.input(Input::Peer { node: away, state: PeerState::Down });
+    let actions = driver.build(0..1);
+    answer_others(&mut driver, actions);
+    driver.now = driver.now + REQUEST_TIMEOUT * 2;
+    // What it hears twice does not let it wait anew.
+    driver.input(Input::Peer { node: away, state: PeerState::Down });
+    let actions = driver.build(1..2);
+    assert_eq!((answer_others(&mut driver, actions), driver.ended.len()), (1, 0));
+    driver.now = driver.now + REQUEST_TIMEOUT * 2;
+    assert!(driver.sfi.next_deadline() <= Some(driver.now));
+    driver.input(Input::Deadline);
+    assert_eq!(driver.ended, [(EventId(0), 1), (EventId(1), 1)]);
+    let actions = driver.build(2..5);
+    assert_eq!((answer_others(&mut driver, actions), driver.ended.len()), (0, 5), "at full rate");
+    driver.input(Input::Peer { node: away, state: PeerState::Up(Incarnation(0)) });
+    let asked = requests(driver.build(5..6));
+    assert_eq!(asked.len(), 2);
+    driver.answer(asked);
+    assert_eq!(driver.ended[5], (EventId(5), 0));
+}
+
+#[test]
+fn a_source_that_has_not_come_when_a_run_begins_is_waited_for_likewise() {
+    let mut driver = Driver::new(SfiParameters { outstanding_requests: 8, ..parameters(1, 8) });
+    driver.input(Input::Command(Command::Start));
+    assert_eq!(requests(driver.build(0..1)).len(), 1);
+    driver.now = driver.now + REQUEST_TIMEOUT * 4;
+    driver.input(Input::Deadline);
+    assert!(requests(driver.build(1..3)).is_empty());
+    assert_eq!(driver.ended, [0, 1, 2].map(|event| (EventId(event), 1)));
 }
 
 #[test]

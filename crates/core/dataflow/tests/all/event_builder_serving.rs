@@ -10,7 +10,7 @@ use dataflow::building::pushed::PushedParameters;
 use dataflow::building::sfi::SfiParameters;
 use dataflow::component::{Action, Component, Input, PeerState};
 use dataflow::ledger::Finish;
-use dataflow::message::{Attempt, Command, DataReply, DataRequest, Fate, Grounds, Message};
+use dataflow::message::{Attempt, Command, DataReply, DataRequest, Fate, Grounds, Message, Missing};
 use dataflow::node::RUN_CONTROL;
 use dataflow::report::{BlockCause, Blocked, Counters, SfiCounters};
 
@@ -183,6 +183,31 @@ fn what_was_not_pushed_in_time_is_asked_for() {
     driver.sends(source(0), None, 7, b"too late");
     assert_eq!(driver.counters().pushed_dropped, 1, "nothing is kept for what will not be assigned");
     driver.input(Input::Peer { node: DFM, state: PeerState::Up(Incarnation(0)) });
+}
+
+/// A source that says of an event that it misses a fragment is asked, whether the event is assigned or not; once, at no time-out.
+#[test]
+fn what_a_source_cannot_push_whole_is_asked_for_at_once() {
+    let push = PushedParameters { window_bytes: 1 << 20, timeout: REQUEST_TIMEOUT, ahead: 8 };
+    let mut driver = Driver::new(SfiParameters { push: Some(push), ..serving(2, 10) });
+    let [away, other] = [0, 1].map(|source| NodeId(FIRST_SOURCE + source));
+    let misses = |driver: &mut Driver, event| {
+        let missing = vec![Missing { rob: 0, lost: false }];
+        let reply = DataReply { event: EventId(event), attempt: 1, request: 0, missing, len_bytes: 0 };
+        requests(driver.says(away, Message::EventReply { pushed: 0, replies: vec![reply], bulk: Bulk::empty() }))
+    };
+    assert_eq!(misses(&mut driver, 0), []);
+    let mut asked = requests(driver.build(0..2));
+    asked.extend(misses(&mut driver, 1));
+    assert_eq!(asked.iter().map(|(to, asked)| (*to, asked.event.event.0)).collect::<Vec<_>>(), [(away, 0), (away, 1)]);
+    assert_eq!(misses(&mut driver, 1), [], "it has been asked");
+    for event in 0..2 {
+        driver.sends(other, None, event, b"whole");
+        driver.sends(away, Some(&asked[event as usize].1), event, b"asked");
+    }
+    let c = driver.counters();
+    assert_eq!((c.pushed, c.pushed_late, c.pushed_dropped, c.requests), (2, 2, 1, 2));
+    assert_eq!(driver.ended, [(EventId(0), 0), (EventId(1), 0)]);
 }
 
 /// Events that are shown to run control.

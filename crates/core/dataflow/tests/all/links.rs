@@ -38,6 +38,23 @@ fn the_leading_source_begins_when_level_1_says_so_and_the_others_with_the_run() 
 }
 
 #[test]
+fn a_source_that_comes_and_goes_makes_few_words_of_it() {
+    let mut ros = Driver::new();
+    let busy = |on| to_level1(Message::Busy { cause: BusyCause::Source, on });
+    let [up, down] = [|| link(OTHER, LinkNews::Up), || link(OTHER, LinkNews::Down)];
+    assert_eq!(ros.pass([link(LEADER, LinkNews::Up), up()]), [busy(false)]);
+    assert_eq!(ros.pass([down()]), [busy(true)]);
+    for _ in 0..100 {
+        assert_eq!(ros.pass([up()]), []);
+        assert_eq!(ros.pass([down()]), []);
+    }
+    assert_eq!(ros.pass([up()]), []);
+    ros.now = ros.now + GRACE;
+    assert_eq!(ros.pass([Input::Deadline]), [busy(false)]);
+    assert_eq!(ros.pass([down(), up()]), [busy(true)], "it may be told that again");
+}
+
+#[test]
 fn fragments_of_the_leading_source_are_triggers_as_many_as_the_window_holds() {
     let mut ros = Driver::running();
     let told = ros.pass([fragment(LEADER, 10), fragment(LEADER, 13), fragment(LEADER, 12), fragment(LEADER, 20)]);

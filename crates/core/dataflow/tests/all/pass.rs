@@ -17,5 +17,16 @@ pub(crate) fn pass(component: &mut impl Component, now: Time, inputs: impl IntoI
         component.check();
     }
     component.flush(now, &mut out);
-    out.drain().collect()
+    spread(&mut out)
+}
+
+/// The actions, with a message to several peers as one to each of them.
+pub(crate) fn spread(out: &mut Outbox) -> Vec<Action> {
+    let each = |action| match action {
+        Action::Broadcast { to, message } => {
+            to.iter().map(|&to| Action::Send { to, message: message.clone() }).collect()
+        }
+        action => vec![action],
+    };
+    out.drain().flat_map(each).collect()
 }

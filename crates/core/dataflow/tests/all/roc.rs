@@ -7,7 +7,7 @@ use base::ids::{EventId, Incarnation, NodeId};
 use base::sampling::SamplingRule;
 use base::time::Time;
 use dataflow::building::destinations::Destinations;
-use dataflow::component::{Action, Component, Input, PeerState};
+use dataflow::component::{Action, Component, Input, Outbox, PeerState};
 use dataflow::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing, PushOrder, UNASKED};
 use dataflow::node::RUN_CONTROL;
 use dataflow::readout::pusher::{Destination, PushParameters};
@@ -32,12 +32,36 @@ const ALL: SamplingRule = SamplingRule { trigger_types: [0; 4], items: 0, presca
 fn triggers_go_to_all_and_are_taken_when_all_have_taken_them() {
     let mut trg = trg();
     let sent = at(0, &mut trg, [says(LEVEL1, accept(vec![info(1), info(2)]))]);
-    assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ROS[1], ROS[0]]);
+    assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), ROS);
     assert!(at(0, &mut trg, [says(ROS[0], Message::Taken(2))]).is_empty());
     let sent = at(0, &mut trg, [says(ROS[1], Message::Taken(1))]);
     assert_eq!(sent, [(LEVEL1, Message::Taken(1))]);
     let sent = at(0, &mut trg, [peer(ROS[1], PeerState::Down)]);
     assert_eq!(sent, [(LEVEL1, Message::Taken(2))], "nobody waits for one that is away");
+}
+
+#[test]
+fn what_all_are_told_is_one_message_to_those_that_are_there() {
+    let (mut trg, mut ebif) = (trg(), ebif(false));
+    let accept = accept(vec![info(1)]);
+    let mut told = |input: Input| -> Vec<Action> {
+        let mut out = Outbox::new();
+        trg.handle(ms(0), input, &mut out);
+        out.drain().collect()
+    };
+    let to_all = |message| Action::Broadcast { to: ROS.into(), message };
+    assert_eq!(told(says(LEVEL1, accept.clone())), [to_all(accept.clone())]);
+    told(peer(ROS[0], PeerState::Down));
+    assert_eq!(told(says(LEVEL1, accept.clone())), [Action::Send { to: ROS[1], message: accept }]);
+    told(peer(ROS[1], PeerState::Down));
+    assert_eq!(told(says(LEVEL1, Message::IssuedUpTo(EventId(2)))), []);
+    let mut out = Outbox::new();
+    let requests = vec![DataRequest { event: info(1), attempt: 1, request: 5, robs: Vec::new() }];
+    ebif.handle(ms(0), says(SFI, Message::EventRequest { requests: requests.into() }), &mut out);
+    ebif.flush(ms(0), &mut out);
+    let asked: Vec<Action> = out.drain().collect();
+    let is_for_all = |action: &Action| matches!(action, Action::Broadcast { to, .. } if **to == ROS);
+    assert!(asked.len() == 1 && is_for_all(&asked[0]), "{asked:?}");
 }
 
 #[test]
@@ -120,15 +144,15 @@ fn data_for_level_2_come_from_those_that_have_them_and_go_together() {
     let mut trg = trg();
     let request = |request, robs: &[u32]| Message::RoiRequest { event: EventId(1), request, robs: robs.to_vec() };
     let sent = at(0, &mut trg, [says(L2PU, request(77, &[10, 21, 99]))]);
-    assert_eq!(sent, [(ROS[0], request(0, &[10])), (ROS[1], request(0, &[21]))]);
+    assert_eq!(sent, [(ROS[0], request(1, &[10])), (ROS[1], request(1, &[21]))]);
     let reply = |request, len_bytes| Message::RoiReply {
         event: EventId(1),
         request,
         missing: Vec::new(),
         bulk: Bulk::Modelled { len_bytes, seed: 0 },
     };
-    assert!(at(0, &mut trg, [says(ROS[1], reply(0, 30)), says(ROS[1], reply(0, 30))]).is_empty());
-    let sent = at(0, &mut trg, [says(ROS[0], reply(0, 12))]);
+    assert!(at(0, &mut trg, [says(ROS[1], reply(1, 30)), says(ROS[1], reply(1, 30))]).is_empty());
+    let sent = at(0, &mut trg, [says(ROS[0], reply(1, 12))]);
     let [(L2PU, Message::RoiReply { request: 77, missing, bulk, .. })] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((missing, bulk.len()), (&vec![Missing { rob: 99, lost: true }], 42));
     // One that says nothing is done without.
@@ -254,14 +278,40 @@ fn what_is_ordered_is_pushed_within_the_credit_and_once() {
 }
 
 #[test]
-fn what_is_not_whole_is_not_pushed_and_nothing_is_left_at_the_end() {
+fn a_builder_is_told_at_once_of_what_may_come_yet_and_nothing_is_left_at_the_end() {
     let mut ebif = ebif(true);
     at(0, &mut ebif, [orders(&[1, 2]), peer(ROS[0], PeerState::Down)]);
-    assert!(at(0, &mut ebif, [gives(ROS[1], &[(1, 1, 5)])]).iter().all(|(to, _)| *to != SFI));
-    assert_eq!(counters(&ebif).dropped_incomplete, 1);
+    let sent = at(0, &mut ebif, [gives(ROS[1], &[(1, 1, 5)])]);
+    assert_eq!(unasked(&sent), [(1, 0, vec![(10, false), (11, false)])]);
+    let c = counters(&ebif);
+    assert_eq!((c.pushed, c.dropped_incomplete, c.bytes_out), (0, 1, 0));
     at(0, &mut ebif, [Input::Command(Command::Drain)]);
     assert!(ebif.is_drained());
     assert_eq!((counters(&ebif).dropped_end, counters(&ebif).in_hand), (1, 0));
+}
+
+#[test]
+fn what_will_never_come_keeps_nothing_from_being_pushed() {
+    let mut ebif = ebif(true);
+    at(0, &mut ebif, [peer(ROS[0], PeerState::Gone), orders(&[1])]);
+    let sent = at(0, &mut ebif, [gives(ROS[1], &[(1, 1, 5)])]);
+    assert_eq!(unasked(&sent), [(1, 5, vec![(10, true), (11, true)])]);
+    let c = counters(&ebif);
+    assert_eq!((c.pushed, c.dropped_incomplete, c.lost_robs, c.in_hand), (1, 0, 2, 0));
+}
+
+/// An event, its bytes, and the ROBs that are missing, each with whether it is lost.
+type Unasked = (u64, u32, Vec<(u32, bool)>);
+
+/// What the builder is given unasked.
+fn unasked(sent: &[(NodeId, Message)]) -> Vec<Unasked> {
+    let of = |(to, message): &(NodeId, Message)| match message {
+        Message::EventReply { replies, .. } if *to == SFI => replies.clone(),
+        _ => Vec::new(),
+    };
+    let names = |reply: &DataReply| reply.missing.iter().map(|missing| (missing.rob, missing.lost)).collect();
+    let all = sent.iter().flat_map(of).filter(|reply| reply.request == UNASKED);
+    all.map(|reply| (reply.event.0, reply.len_bytes, names(&reply))).collect()
 }
 
 /// Whether builders ask or are given, and whatever is missing.

@@ -20,6 +20,7 @@ use timing::rule::Rule;
 use timing::sliced::Sliced;
 use timing::slices::{PASSED_AHEAD_MAX as FAR, Passed, Slices};
 
+use crate::pass::spread;
 use crate::{level1, pass};
 
 const LEVEL1: NodeId = NodeId(1);
@@ -68,6 +69,17 @@ fn a_slice_that_ends_by_grace_says_who_had_not_passed_it() {
     ros.pass([chunk(1, 20, 30), chunk(1, 90, 110)]);
     assert_eq!(ros.books(1), [2, 0, 1, 0, 1], "one is late, and the other may get into slice 1");
     assert_eq!(ros.counters(1).late_in_part, 1);
+}
+
+#[test]
+fn what_comes_behind_the_last_slice_of_a_run_is_not_late() {
+    let mut ros = Driver::running(timed());
+    ros.pass([chunk(0, 10, 20), passed(0, 200), passed(1, 200), accept(&[0])]);
+    let events = vec![EventId(0)].into();
+    let last = Message::Clear { sequence: 1, oldest_valid: EventId(1), last: true, events };
+    ros.pass([Input::Command(Command::Drain), says(DFM, last)]);
+    ros.pass([chunk(0, 210, 220), chunk(0, 30, 40)]);
+    assert_eq!(ros.books(0), [3, 1, 1, 1, 0], "one has no slice, and one came too late for its own");
 }
 
 #[test]
@@ -517,7 +529,7 @@ impl Metronome {
         let mut out = Outbox::new();
         self.level1.handle(self.now, input, &mut out);
         self.level1.check();
-        out.drain().collect()
+        spread(&mut out)
     }
 
     /// The slices that are issued, which is said to all alike.

@@ -17,7 +17,9 @@ use dataflow::report::{
     BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, LinkClock, LinkReport, LinkState, Network,
     PORTS_MAX, PeerCount, Report, RosCounters, Unexpected,
 };
-use dataflow::wire::{HEADER_LEN, VERSION, WireError, decode, decode_numbered, decode_parts, encode, set_number};
+use dataflow::wire::{
+    HEADER_LEN, VERSION, WireError, decode, decode_numbered, decode_parts, encode, readdress, set_number,
+};
 use dataflow::work_kind::WorkKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -144,6 +146,19 @@ fn a_frame_is_taken_under_its_number_alone() {
         let (found, expected) = (number, number ^ 1);
         let refused = decode_numbered(&bytes, Bulk::empty(), expected);
         assert_eq!(refused, Err(WireError::Number { found, expected }));
+    }
+}
+
+#[test]
+fn a_frame_for_another_receiver_differs_in_the_receiver_alone() {
+    let other = Envelope { to: NodeId(0x1234), to_incarnation: Incarnation(0x5678_9abc), ..ENVELOPE };
+    for (name, message) in messages_of_every_kind() {
+        let mut bytes = Vec::new();
+        encode(&ENVELOPE, &message, &mut bytes);
+        let mut expected = Vec::new();
+        encode(&other, &message, &mut expected);
+        readdress(&mut bytes, &other);
+        assert_eq!(bytes, expected, "{name}");
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Household {
     stage: Stage,
     /// The life of run control that is obeyed. Its former ones are not.
     control: Incarnation,
+    /// Whether run control has left in order: nobody comes back.
+    is_released: bool,
     /// When run control said something last.
     heard_at: Time,
     /// Of the partition, as run control has said last.
@@ -51,7 +53,7 @@ pub struct Household {
 enum Stage {
     /// Run control is there.
     Serving,
-    /// Its connection has ended. Applications notice that by their own. If it does not come back, they close their files until then.
+    /// Its connection has ended. Applications notice that by themselves. If it does not come back, they close their files until then.
     Left { until: Time },
     /// All are to end at once.
     Ending,
@@ -141,8 +143,8 @@ impl Household {
     pub fn new(now: Time, leases: Leases, control: Incarnation) -> Self {
         let lease = Lease::new(now, leases.of_control());
         let (living, ended, away) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (stage, partition) = (Stage::Serving, State::Absent);
-        Self { leases, lease, stage, control, heard_at: now, partition, living, ended, away }
+        let (stage, is_released, partition) = (Stage::Serving, false, State::Absent);
+        Self { leases, lease, stage, control, is_released, heard_at: now, partition, living, ended, away }
     }
 
     /// Run control has proved that it is in this life. Whether it is obeyed from now on: it is back in time, in a life behind the one
@@ -173,6 +175,7 @@ impl Household {
         }
         match order {
             Order::Beat(state) => self.partition = state,
+            Order::Release => self.is_released = true,
             Order::Start(errand) => self.on_start(driver, errand),
             Order::End(number) => {
                 if let Some(here) = self.living.get_mut(&number) {
@@ -344,17 +347,11 @@ impl Household {
         self.stage == Stage::Serving
     }
 
-    /// Whether nothing is left to do: run control is gone, and all applications have ended. Run control that comes back in time still
-    /// has to hear who was stopped here.
+    /// Whether nothing is left to do: run control is gone, and all applications have ended. One that may come back in time has to find
+    /// this host, whatever it had heard of the partition last.
     pub fn is_over(&self) -> bool {
-        let awaits_control = matches!(self.stage, Stage::Left { .. }) && self.has_stopped_in_run();
+        let awaits_control = matches!(self.stage, Stage::Left { .. }) && !self.is_released;
         self.stage != Stage::Serving && self.living.is_empty() && !awaits_control
-    }
-
-    /// Whether somebody here has stopped an application of a run that goes on.
-    fn has_stopped_in_run(&self) -> bool {
-        let goes_on = matches!(self.partition, State::Running | State::Paused | State::Draining);
-        goes_on && self.away.values().any(|away| away.is_stopped)
     }
 }
 
@@ -526,18 +523,21 @@ mod tests {
         assert_eq!(household.state(), State::Absent);
     }
 
+    /// What it has heard of the partition may be out of date.
     #[test]
-    fn whose_applications_were_all_stopped_here_waits_a_lease_for_run_control() {
-        for (state, waits) in [(State::Running, true), (State::Paused, true), (State::Booted, false)] {
+    fn without_applications_a_host_waits_for_run_control_that_has_not_left_in_order() {
+        for (state, is_released) in State::ALL.into_iter().flat_map(|state| [(state, false), (state, true)]) {
             let (mut household, mut seen) = household();
             household.on_order(at(0), &mut seen, start(1));
             household.on_order(at(0), &mut seen, Order::Beat(state));
-            household.stop(&mut seen, &[]).unwrap();
             household.on_ended(&mut seen, 1, "killed by SIGKILL".to_owned());
+            if is_released {
+                household.on_order(at(100), &mut seen, Order::Release);
+            }
             household.on_left(at(100));
-            assert_eq!(household.is_over(), !waits, "{state:?}");
+            assert_eq!(household.is_over(), is_released, "{state:?}");
             household.on_deadline(at(2099), &mut seen);
-            assert_eq!(household.is_over(), !waits, "{state:?}");
+            assert_eq!(household.is_over(), is_released, "{state:?}");
             household.on_deadline(at(2100), &mut seen);
             assert!(household.is_over(), "{state:?}");
         }

@@ -70,6 +70,8 @@ pub struct Inheritance {
     pub agents: Vec<Incarnation>,
     /// The applications that may live, with their hosts.
     pub applications: BTreeMap<NodeId, usize>,
+    /// The hosts whose agents are called.
+    pub called: BTreeSet<usize>,
 }
 
 #[derive(Debug)]
@@ -86,8 +88,10 @@ struct Host {
 enum Stage {
     /// It has no agent.
     Empty,
-    /// Its agent is on its way, or is called by run control that comes back.
+    /// Its agent is on its way.
     Launched { until: Time },
+    /// Its agent is called by run control that comes back.
+    Called { until: Time },
     /// Its agent is there.
     Here { link: usize, lease: Lease, next_beat: Time },
 }
@@ -110,23 +114,24 @@ impl Roster {
         Self { leases, start_timeout, hosts, applications, stopped, next_errand: 1, state, sought }
     }
 
-    /// Run control comes back in another life, and calls the agents of these hosts. Each has a lease to answer.
+    /// Run control comes back in another life, and calls the agents of these hosts. Each has a lease to answer. What lives there and is
+    /// not among the applications ends.
     pub fn inherit(&mut self, now: Time, inheritance: Inheritance) {
-        let Inheritance { control, agents, applications } = inheritance;
+        let Inheritance { control, agents, applications, called } = inheritance;
         // No former life of run control has given these numbers.
         self.next_errand = control.0.wrapping_shl(ERRANDS_BITS) | 1;
         for (host, life) in self.hosts.iter_mut().zip(agents) {
             host.life = life;
         }
-        for place in applications.values() {
-            self.hosts[*place].stage = Stage::Launched { until: now + self.leases.of_agent() };
+        for place in called {
+            self.hosts[place].stage = Stage::Called { until: now + self.leases.of_agent() };
         }
         self.sought = applications;
     }
 
     /// The agent of a host cannot be called, for this reason.
     pub fn on_not_found(&mut self, now: Time, driver: &mut dyn RosterDriver, host: usize, reason: &str) {
-        if matches!(self.hosts[host].stage, Stage::Launched { .. }) {
+        if matches!(self.hosts[host].stage, Stage::Called { .. }) {
             self.lose(now, driver, host, reason);
         }
     }
@@ -148,7 +153,7 @@ impl Roster {
                 driver.say(*link, &Order::Start(errand));
                 None
             }
-            Stage::Empty | Stage::Launched { .. } => Some(errand),
+            Stage::Empty | Stage::Launched { .. } | Stage::Called { .. } => Some(errand),
         };
         self.applications.insert(number, Application { host, node, waits });
         self.launch(now, driver, host);
@@ -162,7 +167,9 @@ impl Roster {
             let app = &self.applications[&number];
             match &self.hosts[app.host].stage {
                 Stage::Here { link, .. } => driver.say(*link, &Order::End(number)),
-                Stage::Empty | Stage::Launched { .. } => self.over(driver, number, "was not started"),
+                Stage::Empty | Stage::Launched { .. } | Stage::Called { .. } => {
+                    self.over(driver, number, "was not started");
+                }
             }
         }
     }
@@ -172,7 +179,7 @@ impl Roster {
         let place = usize::from(node.0).checked_sub(1).filter(|place| *place < self.hosts.len());
         let awaited = |place: &usize| {
             let host = &self.hosts[*place];
-            host.life == life && matches!(host.stage, Stage::Launched { .. })
+            host.life == life && matches!(host.stage, Stage::Launched { .. } | Stage::Called { .. })
         };
         let Some(place) = place.filter(awaited) else { return driver.close(link) };
         let lease = Lease::new(now, self.leases.of_agent());
@@ -236,6 +243,15 @@ impl Roster {
         }
     }
 
+    /// Run control leaves in order: no agent waits for it to come back.
+    pub fn release(&self, driver: &mut dyn RosterDriver) {
+        for host in &self.hosts {
+            if let Stage::Here { link, .. } = host.stage {
+                driver.say(link, &Order::Release);
+            }
+        }
+    }
+
     /// An agent tells run control that comes back who lives on its host. Nobody else lives there.
     fn on_census(&mut self, driver: &mut dyn RosterDriver, (place, link): (usize, usize), census: Census) {
         let Census { silent, living, ended } = census;
@@ -279,12 +295,11 @@ impl Roster {
     /// To be called when [`Roster::next_deadline`] has come, behind all words that have.
     pub fn on_deadline(&mut self, now: Time, driver: &mut dyn RosterDriver) {
         for place in 0..self.hosts.len() {
-            let is_called = self.sought.values().any(|host| *host == place);
             let how = match &mut self.hosts[place].stage {
                 Stage::Here { lease, .. } => lease
                     .look(now)
                     .then(|| format!("its agent was silent for {:?} (processes.lease)", self.leases.of_agent())),
-                Stage::Launched { until } if is_called => (*until <= now)
+                Stage::Called { until } => (*until <= now)
                     .then(|| format!("its agent did not answer within {:?} (processes.lease)", self.leases.of_agent())),
                 Stage::Launched { until } => (*until <= now).then(|| {
                     format!("its agent did not come within {:?} (processes.start_timeout)", self.start_timeout)
@@ -303,7 +318,7 @@ impl Roster {
     pub fn next_deadline(&self) -> Option<Time> {
         let of_stage = |host: &Host| match &host.stage {
             Stage::Empty => None,
-            Stage::Launched { until } => Some(*until),
+            Stage::Launched { until } | Stage::Called { until } => Some(*until),
             Stage::Here { lease, next_beat, .. } => Some(lease.next_look().min(*next_beat)),
         };
         self.hosts.iter().flat_map(|host| [of_stage(host), host.empty_at]).flatten().min()
@@ -358,13 +373,16 @@ impl Roster {
             driver.close(link);
         }
         // One that was called may have applications, and one that was launched has none.
-        if matches!(host.stage, Stage::Here { .. }) || self.sought.values().any(|host| *host == place) {
+        let is_called = matches!(host.stage, Stage::Called { .. });
+        if is_called || matches!(host.stage, Stage::Here { .. }) {
             host.empty_at = Some(now + self.leases.until_empty());
         }
         host.stage = Stage::Empty;
         driver.end_launcher(place);
         let how = format!("host {} is lost: {reason}", host.name);
-        let lost = self.applications.iter().filter(|(_, app)| app.host == place);
+        // What has not begun to start waits for the agent that is launched in the place of one that was called in vain.
+        let is_lost = |app: &Application| app.host == place && !(is_called && app.waits.is_some());
+        let lost = self.applications.iter().filter(|(_, app)| is_lost(app));
         let lost: Vec<u32> = lost.map(|(number, _)| *number).collect();
         lost.into_iter().for_each(|number| self.over(driver, number, &how));
         // Whoever could want these back is gone.
@@ -471,7 +489,7 @@ mod tests {
         /// Numbers of what was started and ended, in order.
         fn orders(&self) -> Vec<i64> {
             let number = |order: &Order| match order {
-                Order::Beat(_) | Order::Refuse { .. } => None,
+                Order::Beat(_) | Order::Refuse { .. } | Order::Release => None,
                 Order::Start(errand) => Some(i64::from(errand.number)),
                 Order::End(number) => Some(-i64::from(*number)),
             };
@@ -614,8 +632,32 @@ mod tests {
         let (mut roster, seen) = (Roster::new(names, Leases::new(s(1)), s(30)), Seen::default());
         let applications = [(1, 0), (2, 0), (3, 0), (4, 1)].map(|(node, host)| (NodeId(node), host)).into();
         let agents = vec![Incarnation(5); 2];
-        roster.inherit(at(0), Inheritance { control: Incarnation(1), agents, applications });
+        let called = [0, 1].into();
+        roster.inherit(at(0), Inheritance { control: Incarnation(1), agents, applications, called });
         (roster, seen)
+    }
+
+    #[test]
+    fn who_takes_over_between_two_runs_starts_applications_below_the_agents_that_are_there() {
+        let (s, names) = (Duration::from_secs, ["a".to_owned(), "b".to_owned()]);
+        let (mut roster, mut seen) = (Roster::new(names, Leases::new(s(1)), s(30)), Seen::default());
+        let (agents, applications) = (vec![Incarnation(5); 2], BTreeMap::new());
+        roster.inherit(at(0), Inheritance { control: Incarnation(1), agents, applications, called: [0, 1].into() });
+        roster.start(at(1), &mut seen, 0, errand(1));
+        roster.start(at(1), &mut seen, 1, errand(2));
+        assert!(seen.launched.is_empty(), "they have agents");
+        roster.on_met(at(2), &mut seen, 7, (NodeId(1), Incarnation(5)));
+        let living = vec![Living { number: 9, node: NodeId(1), life: Incarnation(3) }];
+        let census = Census { silent: Duration::ZERO, living, ended: Vec::new() };
+        roster.on_word(&mut seen, 7, Word::Census(census));
+        assert_eq!(seen.orders(), [1 << 20 | 1, -9], "what has outlived the former life ends");
+        // What is to start on a host whose agent does not answer waits for another agent.
+        roster.on_not_found(at(3), &mut seen, 1, "its agent cannot be called: no route");
+        assert!(seen.ended.is_empty() && roster.has_unknown());
+        roster.on_deadline(at(3003), &mut seen);
+        assert_eq!(seen.launched, [(1, (NodeId(2), Incarnation(6)))]);
+        roster.on_met(at(3004), &mut seen, 8, (NodeId(2), Incarnation(6)));
+        assert_eq!(seen.orders()[2..], [1 << 20 | 2]);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub enum Order {
     Start(Errand),
     /// End what was started so, at once.
     End(u32),
+    /// Run control leaves in order, and nobody comes back for what was here.
+    Release,
     /// An application that the agent [wants](Word::Wanted) does not start, for this reason.
     Refuse {
         /// Its address.
@@ -150,6 +152,7 @@ impl Order {
             }
             Self::End(number) => bytes.put(&[2]).put(&number.to_le_bytes()),
             Self::Refuse { node, why } => bytes.put(&[3]).put(&node.0.to_le_bytes()).text(why),
+            Self::Release => bytes.put(&[4]),
         };
         bytes.0
     }
@@ -176,6 +179,7 @@ impl Order {
             }),
             [2] => Self::End(u32::from_le_bytes(bytes.take()?)),
             [3] => Self::Refuse { node: NodeId(u16::from_le_bytes(bytes.take()?)), why: bytes.text()? },
+            [4] => Self::Release,
             _ => return Err(NotAWord),
         };
         bytes.end(order)
@@ -326,7 +330,7 @@ mod tests {
     fn words_are_heard_as_they_are_said_and_nothing_else_is() {
         let refusal = Order::Refuse { node: NodeId(300), why: "it lives".to_owned() };
         let beats = State::ALL.map(Order::Beat);
-        for order in beats.into_iter().chain([Order::Start(errand()), Order::End(7), refusal]) {
+        for order in beats.into_iter().chain([Order::Start(errand()), Order::End(7), Order::Release, refusal]) {
             let bytes = order.to_bytes();
             assert_eq!(Order::from_bytes(&bytes), Ok(order));
             (0..bytes.len()).for_each(|len| assert_eq!(Order::from_bytes(&bytes[..len]), Err(NotAWord)));
@@ -349,7 +353,7 @@ mod tests {
             assert_eq!(Word::from_bytes(&bytes), Ok(word));
             (0..bytes.len()).for_each(|len| assert_eq!(Word::from_bytes(&bytes[..len]), Err(NotAWord)));
         }
-        assert_eq!(Order::from_bytes(&[4]), Err(NotAWord));
+        assert_eq!(Order::from_bytes(&[5]), Err(NotAWord));
         assert_eq!(Order::from_bytes(&[0, 8]), Err(NotAWord), "no state");
         assert_eq!(Word::from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0xff]), Err(NotAWord), "no text");
     }

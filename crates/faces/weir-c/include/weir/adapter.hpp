@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "../weir.hpp"
 
@@ -350,6 +351,7 @@ template <typename Call> void guarded(Session *session, const std::string &name,
 class Arguments {
 public:
     Arguments(int argc, char **argv) : rest_(argv + 1, argv + argc) {}
+    explicit Arguments(const std::vector<std::string> &arguments) : rest_(arguments.begin(), arguments.end()) {}
 
     bool next() {
         if (rest_.empty()) {

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use base::ids::Role;
-use configuration::{Application, Launcher, Partition, Places, Problem, RosInput};
+use configuration::{Application, Launcher, Level1Source, Partition, Places, Play, Problem, RosInput};
 
 use crate::cli::CheckArgs;
+use crate::loading::load;
 use partition::machine::{Findings, judge, number_taken};
 use service::{Bus, Telemetry};
 use terminal::Exit;
@@ -16,7 +17,7 @@ use terminal::Exit;
 ///
 /// A stream cannot be written.
 pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let (mut partition, places) = match Partition::load_with_places(&args.config, &args.overrides.set) {
+    let (mut partition, places) = match load(&args.config, &args.overrides, &args.playing) {
         Ok(loaded) => loaded,
         Err(error) => {
             writeln!(err, "{error}")?;
@@ -51,6 +52,13 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
         writeln!(out, "  {}{}", names(group), why(&partition, group))?;
     }
     placement(&partition, out)?;
+    for play in [Play::Emulator, Play::Sample, Play::Replay] {
+        let its = partition.source.iter().filter(|source| source.play == Some(play));
+        let its: Vec<&str> = its.map(|source| source.name.as_str()).collect();
+        if !its.is_empty() {
+            writeln!(out, "it plays sources itself ({}): {}", play.name(), its.join(", "))?;
+        }
+    }
     writeln!(out, "{}", limits(&partition))?;
     Ok(Exit::Well)
 }
@@ -115,11 +123,77 @@ fn limits(partition: &Partition) -> String {
     if !limits.is_empty() {
         return format!("a run ends after {}", limits.join(" or "));
     }
-    match partition.ros.input {
-        RosInput::Emulator => "a run ends when it is stopped",
-        _ if partition.slice_ns().is_some() => "a run ends when all its sources have ended, or when it is stopped",
-        RosInput::Links => "a run ends when its leading source ends, or when it is stopped",
-        _ => "a run ends with its input, or when it is stopped",
+    match ends_by(partition) {
+        Some(end) => format!("a run ends {end}, or when it is stopped"),
+        None => "a run ends when it is stopped".to_owned(),
     }
-    .to_owned()
+}
+
+/// What ends a run without a limit, if anything does.
+fn ends_by(partition: &Partition) -> Option<&'static str> {
+    let has_end = |play: Option<Play>| match play {
+        Some(Play::Emulator) => false,
+        Some(Play::Sample | Play::Replay) => !partition.input.repeat,
+        None => true,
+    };
+    match partition.level1.as_ref().map(|level1| level1.source) {
+        Some(Level1Source::External) => Some("when all its level-1 processors have ended"),
+        Some(Level1Source::Time) => {
+            let ends = partition.source.iter().all(|source| has_end(source.play));
+            ends.then_some("when all its sources have ended")
+        }
+        Some(Level1Source::Link) => {
+            let leader = &partition.source[partition.leader()?];
+            has_end(leader.play).then_some("when its leading source ends")
+        }
+        _ if partition.input.repeat => None,
+        Some(Level1Source::Sample | Level1Source::Replay | Level1Source::File) => Some("with its input"),
+        Some(Level1Source::Emulator) | None => match partition.ros.input {
+            RosInput::Emulator | RosInput::Links => None,
+            RosInput::Sample | RosInput::Replay => Some("with its input"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use configuration::Partition;
+
+    #[test]
+    fn it_is_said_what_ends_a_run() {
+        let stopped = "a run ends when it is stopped";
+        let leads = "a run ends when its leading source ends, or when it is stopped";
+        let input = "input.files=[\"a\"]";
+        for (level1, set, said) in [
+            ("source = \"emulator\"", &["ros.input=\"emulator\""][..], stopped),
+            ("source = \"sample\"", &[input], "a run ends with its input, or when it is stopped"),
+            ("source = \"sample\"", &[input, "input.repeat=true"], stopped),
+            ("source = \"link\"", &[], leads),
+            ("source = \"link\"", &["source.0.play=\"emulator\""], stopped),
+            ("source = \"link\"", &["source.1.play=\"emulator\""], leads),
+            ("source = \"link\"", &["source.0.play=\"replay\"", input], leads),
+            ("source = \"link\"", &["source.0.play=\"replay\"", input, "input.repeat=true"], stopped),
+            (
+                "source = \"external\"\n[[level1.processor]]\nname = \"l1\"\n",
+                &["ros.input=\"links\"", "source.0.play=\"emulator\""],
+                "a run ends when all its level-1 processors have ended, or when it is stopped",
+            ),
+            (
+                "source = \"time\"\nslice = \"10 ms\"",
+                &[],
+                "a run ends when all its sources have ended, or when it is stopped",
+            ),
+            ("source = \"time\"\nslice = \"10 ms\"", &["source.1.play=\"emulator\""], stopped),
+            ("source = \"link\"", &["run.events=7"], "a run ends after 7 level-1 events"),
+        ] {
+            let has_sources = ["link", "time", "external"].iter().any(|source| level1.contains(source));
+            let sources = if has_sources { "[[source]]\nname = \"a\"\n[[source]]\nname = \"b\"\n" } else { "" };
+            let text = format!(
+                "[partition]\nname = \"p\"\n[level1]\n{level1}\n[ros]\ncount = 1\n[dfm]\n[sfi]\ncount = 1\n{sources}"
+            );
+            let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+            let partition = Partition::parse("p.toml", &text, &set).unwrap();
+            assert_eq!(super::limits(&partition), said, "{level1} {set:?}");
+        }
+    }
 }

@@ -35,7 +35,8 @@ pub fn init(args: &InitArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
     }
     match write(template, &path, out)? {
         Ok(()) => {
-            writeln!(out, "next: weir run {}", path.display())?;
+            let plays = if template.plays_sources { " --play-sources" } else { "" };
+            writeln!(out, "next: weir run {}{plays}", path.display())?;
             Ok(Exit::Well)
         }
         Err(message) => {

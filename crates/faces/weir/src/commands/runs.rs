@@ -76,7 +76,8 @@ fn told(catalogue: &mut Catalogue, command: &RunsCommand) -> Result<String, Cata
 /// Who sits at this terminal.
 pub(crate) fn operator() -> String {
     let named = ["WEIR_OPERATOR", "USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
-    named.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+    let user = || format!("user {}", rustix::process::getuid().as_raw());
+    named.into_iter().find(|name| !name.is_empty()).unwrap_or_else(user)
 }
 
 fn table(runs: &[Entry]) -> String {

@@ -8,16 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use configuration::Rate;
+use rol::detector::Detector;
 use terminal::{Exit, complain};
 use transport::clock;
 use weir_source::{Reading, Source};
 
-use super::Feed;
-
 /// Sends all that the feed has. It hears nothing from the partition, not even that there is none.
-pub(super) fn feed(place: &str, name: &str, mut feed: Feed) -> Exit {
-    feed.args.rate.get_or_insert(DEFAULT_RATE);
-    match send_all(place, &mut feed) {
+pub(super) fn feed(place: &str, name: &str, mut detector: Detector) -> Exit {
+    match send_all(place, &mut detector) {
         Ok(sent) => {
             complain(&format!("{name}: {sent} datagrams"));
             Exit::Well
@@ -29,14 +27,14 @@ pub(super) fn feed(place: &str, name: &str, mut feed: Feed) -> Exit {
     }
 }
 
-fn send_all(place: &str, feed: &mut Feed) -> io::Result<u64> {
+fn send_all(place: &str, detector: &mut Detector) -> io::Result<u64> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect(place)?;
     let failed = |failure: weir_source::Failure| io::Error::other(failure.to_string());
     let (mut sent, mut datagram) = (0, vec![0; HEADER_BYTES + DATA_BYTES_MAX]);
-    feed.start(0).map_err(failed)?;
+    detector.start(0).map_err(failed)?;
     loop {
-        let (head, len) = match feed.read(&mut datagram[HEADER_BYTES..]).map_err(failed)? {
+        let (head, len) = match detector.read(&mut datagram[HEADER_BYTES..]).map_err(failed)? {
             Reading::Committed(head, len) => (head, len),
             Reading::End => break,
             _ => {
@@ -56,12 +54,12 @@ fn send_all(place: &str, feed: &mut Feed) -> io::Result<u64> {
         }
         sent += 1;
     }
-    feed.stop().map_err(failed)?;
+    detector.stop().map_err(failed)?;
     Ok(sent)
 }
 
 const HEADER_BYTES: usize = 16;
 const DATA_BYTES_MAX: usize = 65_507 - HEADER_BYTES;
 const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
-/// A board that sends as fast as it can sends into the void.
-const DEFAULT_RATE: Rate = Rate::from_millihertz(1_000_000);
+/// Of a board, in fragments per second.
+pub(super) const DEFAULT_RATE: Rate = Rate::from_millihertz(1_000_000);

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use eformat::{ROB_HEADER_WORDS, ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, RobParams, RodHeader, SourceId, WORD_BYTES};
 use link::slink::{BEGIN, CONTROL_ERROR, DATA_ERROR, END, GREETING, Words, XOFF, XON};
+use rol::detector::Detector;
 use terminal::{Exit, complain};
 use transport::clock;
 use weir_source::{Flags, Reading, Source};
 
-use super::Feed;
+use super::FeedArgs;
 
 /// Sends all that the feed has, as long as the destination takes it; then waits for it to end the link.
-pub(super) fn feed(place: &str, name: &str, mut feed: Feed) -> Exit {
-    let mut stream = match connect(place, feed.args.patience.duration()) {
+pub(super) fn feed(place: &str, name: &str, args: &FeedArgs, mut detector: Detector) -> Exit {
+    let mut stream = match connect(place, args.patience.duration()) {
         Ok(stream) => stream,
         Err(error) => {
             complain(&format!(
@@ -24,7 +25,7 @@ pub(super) fn feed(place: &str, name: &str, mut feed: Feed) -> Exit {
             return Exit::NotStarted;
         }
     };
-    match send_all(&mut stream, &mut feed) {
+    match send_all(&mut stream, args, &mut detector) {
         Ok(sent) => {
             complain(&format!("{name}: {sent} blocks"));
             Exit::Well
@@ -46,38 +47,38 @@ fn connect(place: &str, patience: Duration) -> io::Result<TcpStream> {
     }
 }
 
-fn send_all(stream: &mut TcpStream, feed: &mut Feed) -> io::Result<u64> {
+fn send_all(stream: &mut TcpStream, args: &FeedArgs, detector: &mut Detector) -> io::Result<u64> {
     stream.set_nodelay(true)?;
     stream.write_all(&GREETING)?;
     let failed = |failure: weir_source::Failure| io::Error::other(failure.to_string());
     let (mut destination, mut sent) = (Destination { is_off: true, is_gone: false }, 0);
     let (mut words, mut page) = (Words::default(), vec![0; PAGE_BYTES]);
     destination.hear(stream, true)?;
-    feed.start(0).map_err(failed)?;
+    detector.start(0).map_err(failed)?;
     loop {
         destination.hear(stream, destination.is_off)?;
         if destination.is_gone {
             break;
         }
         let room = PAGE_BYTES - ROB_PREFIX_BYTES - ROB_SUFFIX_BYTES - WORD_BYTES;
-        match feed.read(&mut page[ROB_PREFIX_BYTES..ROB_PREFIX_BYTES + room]).map_err(failed)? {
+        match detector.read(&mut page[ROB_PREFIX_BYTES..ROB_PREFIX_BYTES + room]).map_err(failed)? {
             Reading::Committed(head, len) => {
                 let number = head.number.unwrap_or_default();
                 let has_error = head.flags.contains(Flags::TRANSMISSION_ERROR);
-                add_block(&mut words, feed, number, rod(&mut page, number, len), has_error);
+                add_block(&mut words, args, number, rod(&mut page, number, len), has_error);
                 sent += 1;
             }
             Reading::End => {
                 stream.write_all(&words.bytes)?;
                 words.bytes.clear();
-                feed.stop().map_err(failed)?;
+                detector.stop().map_err(failed)?;
                 destination.hear_to_the_end(stream)?;
                 break;
             }
             _ => pause(),
         }
         // Few blocks at a time, so that XOFF comes through; those of a slow device at once.
-        if words.bytes.len() >= TOGETHER_BYTES || feed.args.rate.is_some() {
+        if words.bytes.len() >= TOGETHER_BYTES || args.rate.is_some() {
             match stream.write_all(&words.bytes) {
                 Err(error) if is_end(&error) => break,
                 written => written?,
@@ -100,15 +101,15 @@ fn rod(page: &mut [u8], number: u64, len: usize) -> &[u8] {
 }
 
 /// With the errors that are asked for.
-fn add_block(words: &mut Words, feed: &Feed, number: u64, rod: &[u8], has_data_error: bool) {
+fn add_block(words: &mut Words, args: &FeedArgs, number: u64, rod: &[u8], has_data_error: bool) {
     let has = |numbers: &[u64]| numbers.contains(&number);
     let data_error = if has_data_error { DATA_ERROR } else { 0 };
-    let control_error = if has(&feed.args.control_error) { CONTROL_ERROR } else { 0 };
-    if !has(&feed.args.no_begin) {
+    let control_error = if has(&args.misbehaviour.control_error) { CONTROL_ERROR } else { 0 };
+    if !has(&args.misbehaviour.no_begin) {
         words.control(BEGIN, 0);
     }
     words.data(rod, false);
-    if !has(&feed.args.no_end) {
+    if !has(&args.misbehaviour.no_end) {
         words.control(END, data_error | control_error);
     }
 }

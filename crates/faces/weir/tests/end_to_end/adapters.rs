@@ -219,6 +219,38 @@ fn a_front_end_may_poll_in_a_thread_and_numbers_events_anew_in_each_run() {
     assert!(ended(source).status.success());
 }
 
+#[test]
+fn a_front_end_may_use_what_front_ends_of_midas_use_and_have_a_main_of_its_own() {
+    let test = "a_front_end_may_use_what_front_ends_of_midas_use_and_have_a_main_of_its_own";
+    let Some(adapters) = Adapters::new(test) else { return };
+    let whole = adapters.build("whole_frontend.cxx", "weir-midas");
+    for has_front_end in [true, false] {
+        let mut readout = Readout::of("whole");
+        let mut command = Command::new(&whole);
+        if has_front_end {
+            command.args(["-h", readout.at()]);
+        } else {
+            command.env("MIDAS_SERVER_HOST", format!("whole={}", readout.at()));
+        }
+        let source = spawn(&mut command);
+        readout.start(3);
+        readout.until("data come", |came| came.payloads.len() == 40);
+        readout.stop();
+        readout.until("the run ends", |came| came.ended.last() == Some(&(40, 40)));
+        for (number, found) in std::mem::take(&mut readout.came.payloads) {
+            assert_eq!((&found[..2], word(&found, 4)), (&[5, 0][..], number as u32 + 1));
+            assert_eq!(banks(&found), [("LEFT".to_owned(), 6, (40 - number as u32).to_le_bytes().to_vec())]);
+        }
+        drop(readout);
+        let ended = ended(source);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{ended:?}");
+        for text in ["run 3 is run 3", "[Told] of run 3", "[HandleEndRun] run 3", "[Told] of the end of run 3"] {
+            assert_eq!(said.matches(text).count(), 1, "{text}: {said}");
+        }
+    }
+}
+
 /// An installed Weir, with a compiler for programs that are built against its adapters.
 struct Adapters {
     installed: Installed,

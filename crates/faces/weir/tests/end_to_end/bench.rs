@@ -294,7 +294,18 @@ fn monitoring() {
     assert_eq!((&found["state"], &found["parameters"]["pages"]), (&"ok".into(), &4.into()), "{found}");
     // Each view has been asked for something.
     assert!(found["pages_bytes_per_s"].as_f64().is_some_and(|bytes| bytes > 0.0), "{found}");
-    assert_eq!(found["control_cores"].as_array().map(Vec::len), Some(2), "{found}");
+    for side in [0, 1] {
+        for state in ["running", "paused"] {
+            for who in ["control", "agents", "applications"] {
+                assert!(found[state][side][who].as_f64().is_some_and(|cores| cores > 0.0), "{who}: {found}");
+            }
+        }
+    }
+    for loss in ["loss", "loss_by_cpu"] {
+        let between = |place: usize| found[loss]["between"][place].as_f64().unwrap();
+        let median = found[loss]["median"].as_f64().unwrap();
+        assert!(between(0) <= median && median <= between(1), "{loss}: {found}");
+    }
 }
 
 /// Each kind of link with each length of frames, one way and there and back.

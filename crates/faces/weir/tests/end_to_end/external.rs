@@ -101,6 +101,24 @@ fn a_processor_outside_triggers_detectors_that_push() {
     assert_eq!(summary.count("built_incomplete"), 0);
 }
 
+#[test]
+fn processors_and_detectors_that_push_stay_for_the_next_run() {
+    for processes in [false, true] {
+        let outside = Outside::new();
+        let job = outside.job("", true).set("level1.join_timeout", "60 s").with(&["--runs", "2"]).processes(processes);
+        let running = job.start();
+        let feeds = ["one", "two", "calo", "muon"].map(|name| outside.feed(name, &["--count", "1000"]));
+        let ended = running.end().expect(0);
+        for feed in feeds {
+            let feed = feed.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&feed.stderr);
+            assert!(feed.status.success() && said.contains(": 2000 fragments"), "{said}\n{}", ended.stderr);
+        }
+        check_all(ended.output());
+        assert_eq!(ended.stdout.matches(": ok, residual 0").count(), 2, "{}\n{}", ended.stdout, ended.stderr);
+    }
+}
+
 /// It dies in the middle, returns or does not, somebody is busy or not, and the run is stopped at any time: no stop hangs.
 #[test]
 fn a_processor_that_dies_is_waited_for_or_not_and_no_stop_hangs() {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -31,6 +33,17 @@ fn every_payload_of_three_unequal_sources_is_in_the_file() {
             assert_eq!((link["fragments"].as_u64(), link["missing"].as_u64()), (Some(EVENTS), Some(0)), "{link}");
         }
     }
+}
+
+#[test]
+fn sources_that_never_come_are_named_when_the_run_ends() {
+    let beam = Beam::new(false);
+    let ended = beam.job().with(&["--duration", "300ms"]).start().end().expect(0);
+    let absent = format!("sources {} have not come", NAMES.join(", "));
+    assert!(ended.stdout.contains(&format!("ok, residual 0; no trigger, as {absent}")), "{}", ended.stdout);
+    let of_second = format!("level1-1 for ros-2: sources {}, {} have not come", NAMES[1], NAMES[2]);
+    let words: Vec<&str> = ended.stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains(&of_second), "{}", ended.stdout);
 }
 
 #[test]
@@ -88,6 +101,28 @@ fn who_does_not_know_the_key_is_turned_away_and_named() {
     sources.into_iter().for_each(|source| drop(source.join().unwrap()));
 }
 
+#[test]
+fn a_source_that_counts_by_itself_goes_on_with_no_events_that_may_be_others() {
+    let beam = Beam::new(false);
+    let mut running = beam.start();
+    beam.is_held.store(true, Relaxed);
+    let others = [0, 2].map(|place| beam.source(place, 100, Skips::Nothing));
+    let counted = beam.source(1, 100, Skips::Count(300));
+    let counted = counted.join().unwrap();
+    let again = Settings { patience: Duration::ZERO, ..settings(1) };
+    let mut refused = String::new();
+    running.until("it is turned away", |_| {
+        refused = Sender::open(&beam.at(1), &again).err().map(|error| error.to_string()).unwrap_or_default();
+        refused.contains("it counts by itself")
+    });
+    beam.is_held.store(false, Relaxed);
+    let (ended, summary) = running.end().expect_degraded(&["built_incomplete"]);
+    assert!(ended.stderr.contains("source telescope: a visitor was turned away: it counts by itself"), "{refused}");
+    let sent = others.map(|source| source.join().unwrap());
+    assert_eq!(missing(&summary), [0, EVENTS - 300, 0]);
+    assert_eq!(in_files(ended.output()), together(&[&sent[..], &[counted]].concat()));
+}
+
 /// Two hundred marks with each fragment: a million within a few seconds.
 #[test]
 fn idle_marks_by_the_hundred_thousand_hold_nobody_up() {
@@ -135,6 +170,8 @@ enum Skips {
     /// It reserves, and never commits.
     Commit,
     Number(u64),
+    /// All numbers, and all behind so many fragments.
+    Count(u64),
     /// The end: it goes on until the link is closed.
     Stop,
 }
@@ -144,6 +181,8 @@ struct Beam {
     directory: TempDir,
     port: u16,
     processes: bool,
+    /// Whether sources wait in the middle.
+    is_held: Arc<AtomicBool>,
 }
 
 impl Beam {
@@ -151,7 +190,7 @@ impl Beam {
         // The port is free when the run begins, as far as anybody can tell.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        Self { directory: TempDir::new("beam"), port, processes }
+        Self { directory: TempDir::new("beam"), port, processes, is_held: Arc::default() }
     }
 
     fn at(&self, place: usize) -> String {
@@ -195,13 +234,20 @@ impl Beam {
 
     /// Sends [`EVENTS`] fragments of about this length; each with its bytes.
     fn source(&self, place: usize, len: usize, skips: Skips) -> JoinHandle<Payloads> {
-        let at = self.at(place);
+        let (at, is_held) = (self.at(place), Arc::clone(&self.is_held));
         thread::spawn(move || {
             let mut sender = Sender::open(&at, &settings(place)).unwrap();
             while !matches!(sender.wait(Duration::from_secs(60)).unwrap(), Order::Start { .. }) {}
-            let last = if matches!(skips, Skips::Stop | Skips::Commit) { u64::MAX } else { EVENTS };
+            let last = match skips {
+                Skips::Stop | Skips::Commit => u64::MAX,
+                Skips::Count(count) => count,
+                Skips::Nothing | Skips::NoIdleMark | Skips::Number(_) => EVENTS,
+            };
             let mut sent = Payloads::new();
             for number in (0..last).filter(|number| skips != Skips::Number(*number)) {
+                while number == EVENTS / 2 && is_held.load(Relaxed) {
+                    sender.wait(Duration::from_millis(10)).unwrap();
+                }
                 let payload = payload(place, number, len);
                 loop {
                     if let Ok(Some(slot)) = sender.reserve(payload.len())
@@ -215,7 +261,8 @@ impl Beam {
                     }
                     return sent;
                 }
-                let head = Head { number: Some(number), ..Head::default() };
+                let number_said = Some(number).filter(|_| !matches!(skips, Skips::Count(_)));
+                let head = Head { number: number_said, ..Head::default() };
                 if sender.commit(&head, payload.len()).is_err() {
                     return sent;
                 }
@@ -224,9 +271,13 @@ impl Beam {
                         return sent;
                     }
                 }
-                if last == EVENTS {
+                if last != u64::MAX {
                     sent.insert((number, FIRST_ID + place as u32), payload);
                 }
+            }
+            if matches!(skips, Skips::Count(_)) {
+                sender.flush().unwrap();
+                return sent;
             }
             sender.end().unwrap();
             sender.flush().unwrap();
@@ -255,10 +306,22 @@ fn together(sent: &[Payloads]) -> Payloads {
 
 /// What the files hold, cut to the length that each source has said.
 pub(crate) fn in_files(output: &Path) -> Payloads {
+    in_some(&recorded(output), |_| {})
+}
+
+/// The same of one run, whose number all events have.
+pub(crate) fn in_run(output: &Path, run: u32) -> Payloads {
+    let name = format!(".{run:08}.");
+    let of_run = recorded(output).into_iter().filter(|path| path.to_str().is_some_and(|path| path.contains(&name)));
+    in_some(&of_run.collect::<Vec<_>>(), |event| assert_eq!(event.run_number(), run))
+}
+
+fn in_some(files: &[PathBuf], look: impl Fn(&Event<'_>)) -> Payloads {
     let mut found = Payloads::new();
-    for file in recorded(output) {
-        each_event(&file, |bytes| {
+    for file in files {
+        each_event(file, |bytes| {
             let event = Event::parse(bytes).unwrap();
+            look(&event);
             let payload = event.unpacked_payload(64 << 20).unwrap();
             for rob in event.robs(&payload) {
                 let rob = rob.unwrap();

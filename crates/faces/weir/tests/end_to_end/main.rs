@@ -47,11 +47,12 @@ mod overload;
 mod page;
 mod payload;
 mod played;
+mod playing;
 mod ports;
 mod prometheus;
 mod push;
 mod quality;
-#[path = "../../../weir-source/tests/five_functions/readout.rs"]
+#[path = "../../../../machine/weir-source/tests/five_functions/readout.rs"]
 mod readout;
 mod readout_crate;
 mod replay;
@@ -71,6 +72,7 @@ mod slices;
 mod slinks;
 mod slow_control;
 mod sources;
+mod staying;
 mod stop;
 mod streams;
 mod study;

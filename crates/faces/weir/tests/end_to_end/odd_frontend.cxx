@@ -11,7 +11,7 @@ public:
         std::vector<int> channels;
         fOdbEqSettings->RIA("channels", &channels, true, 3);
         fEqConfEnablePoll = true;
-        fEqConfEventId = 7;
+        fEqConfEventID = 7;
         if (how_ == "polls in a thread") {
             EqStartPollThread();
         }

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 VIEWS = ["shift", "dataflow", "events", "quality", "trends", "messages", "runs", "setup"]
 PLACES = {"laptop": (1366, 768), "wall": (2560, 1440), "phone": (390, 844)}
@@ -198,6 +198,17 @@ def a_change_is_foreseen(page: Page) -> None:
     by_key(page, "shift")
 
 
+def shoot(page: Page, path: Path, whole: bool) -> None:
+    """A picture of a page; on a busy machine the browser cannot take each one at the first try."""
+    for _ in range(3):
+        try:
+            page.screenshot(path=path, full_page=whole)
+            return
+        except Error as error:
+            cause = error
+    raise cause
+
+
 def look_at_all(browser: Browser, link: str, screenshots: Path, when: str) -> None:
     """Each view on a laptop and on a wall, light and dark: has names for screen readers, and nothing sticks out."""
     for place, scheme in [("laptop", "light"), ("wall", "dark"), ("phone", "light")]:
@@ -219,7 +230,7 @@ def look_at_all(browser: Browser, link: str, screenshots: Path, when: str) -> No
                 page.locator("#view-quality path.line, #view-quality .panel > p").first.wait_for(state="attached")
             if view == "dataflow":
                 page.locator(".arrows path.way").first.wait_for(state="attached")
-            page.screenshot(path=screenshots / f"{when}-{view}-{place}-{scheme}.png", full_page=view != "setup")
+            shoot(page, screenshots / f"{when}-{view}-{place}-{scheme}.png", view != "setup")
             unnamed = page.evaluate(UNNAMED)
             assert unnamed == [], f"{view}: no name for screen readers: {unnamed}"
             beyond = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

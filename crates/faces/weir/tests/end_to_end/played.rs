@@ -13,7 +13,7 @@ use crate::files::{check_all, events, recorded};
 use crate::running::{Job, examples, program};
 
 /// The data of some ROBs, by event.
-type Data = BTreeMap<u64, BTreeMap<u32, Vec<u8>>>;
+pub(crate) type Data = BTreeMap<u64, BTreeMap<u32, Vec<u8>>>;
 
 const EVENTS: u64 = 150;
 
@@ -76,7 +76,7 @@ fn a_feed_says_what_it_cannot_play() {
     let config = examples().join("replay.toml");
     let quickstart = examples().join("test-beam.toml");
     for (config, arguments, words) in [
-        (&config, &["--rob", "0x12"][..], "--rob 0x12: expected a ROB of the configuration: 0x"),
+        (&config, &["--rob", "0x12"][..], "--rob 0x12: expected a ROB of the input: 0x"),
         (&config, &["--rob", "twelve"], "expected a source identifier, such as 0x410003, found \"twelve\""),
         (&config, &[], "expected --rob with one of 0x"),
         (&config, &["--set", "input.files=[\"none.data\"]", "--rob", "0x12"], "none.data"),
@@ -133,12 +133,12 @@ fn expect_well(feed: Child) {
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
 }
 
-fn data(output: &Path) -> Data {
+pub(crate) fn data(output: &Path) -> Data {
     data_of(&recorded(output))
 }
 
 /// By the global number of the event.
-fn data_of(files: &[std::path::PathBuf]) -> Data {
+pub(crate) fn data_of(files: &[std::path::PathBuf]) -> Data {
     let of = |bytes: &Vec<u8>| {
         let event = Event::parse(bytes).unwrap();
         let payload = event.unpacked_payload(64 << 20).unwrap();

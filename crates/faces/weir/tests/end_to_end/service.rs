@@ -172,7 +172,13 @@ fn one_person_commands_until_another_takes_over() {
     assert_eq!(give_up("bob"), Value::Null);
     served.ctl("anna", &["shutdown"]);
     let messages = served.get("messages").to_string();
-    for said in ["anna commands", "bob takes command over from anna", "nobody commands", "bob has begun the run"] {
+    for said in [
+        "anna commands",
+        "bob takes command over from anna",
+        "nobody commands",
+        "bob has begun the run",
+        "anna ends the applications",
+    ] {
         assert!(messages.contains(said), "{said}: {messages}");
     }
     served.running.signal(Signal::SIGINT);

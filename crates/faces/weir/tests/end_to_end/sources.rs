@@ -76,6 +76,68 @@ fn a_source_in_python_that_fails_tells_run_control_why() {
     }
 }
 
+#[test]
+fn a_source_says_the_same_and_is_told_the_same_in_each_language() {
+    let test = "a_source_says_the_same_and_is_told_the_same_in_each_language";
+    let Some(python) = testkit::python(test) else { return };
+    for tool in ["pkg-config", "cc", "c++"] {
+        if !is_installed(tool) {
+            return testkit::skip(test, &format!("{tool} is not installed"));
+        }
+    }
+    let installed = Installed::new();
+    let mut in_python = Command::new(python);
+    in_python.arg(here("marks.py")).env("PYTHONPATH", installed.prefix.join("lib/weir/python"));
+    let in_c = installed.build("cc -std=c99", "marks.c");
+    let in_cpp = installed.build("c++ -std=c++17", "marks.cpp");
+    for mut command in [Command::new(&in_c), Command::new(&in_cpp), in_python] {
+        let mut readout = Readout::of("marks");
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        let source = spawn(command.args([readout.at(), "--set", "first=41", "--deadline", "2.5"]));
+        readout.start(1);
+        readout.until("it ends", |came| came.ended == [(1, 1)]);
+        assert!(readout.came.payloads.keys().eq(&[41]), "{:?}", readout.came);
+        assert_eq!(readout.came.idle, [(42, 0), (0, 7000)]);
+        drop(readout);
+        let ended = ended(source);
+        assert!(ended.status.success(), "{ended:?}");
+    }
+    for program in [in_c, in_cpp] {
+        let refused = Command::new(program).args(["shm:marks", "--sets", "first=41"]).output().unwrap();
+        let says = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && says.starts_with("--sets: no such argument"), "{says}");
+    }
+}
+
+#[test]
+fn a_source_in_python_that_hangs_is_told_in_which_of_its_functions() {
+    let Some(python) = testkit::python("a_source_in_python_that_hangs_is_told_in_which_of_its_functions") else {
+        return;
+    };
+    let installed = Installed::new();
+    let hangs = "while True: time.sleep(0.01)";
+    let class = "class Scope:\n    stops = False\n    def stop(self):\n        self.stops = True";
+    for (detector, function) in [
+        (format!("def scope(run):\n    try:\n        while True: yield None\n    finally:\n        {hangs}"), "scope"),
+        (format!("{class}\n    def read(self, slot):\n        while self.stops: time.sleep(0.01)"), "read"),
+        (format!("{class}\n        {hangs}\n    def read(self, slot): pass"), "stop"),
+    ] {
+        let mut readout = Readout::of("device");
+        let script = format!("import time, weir\n@weir.source\n{detector}\n(globals().get('scope') or Scope).main()\n");
+        let mut command = Command::new(&python);
+        command.args(["-c", &script, readout.at(), "--deadline", "0.2"]).env("PYTHONDONTWRITEBYTECODE", "1");
+        let source = spawn(command.env("PYTHONPATH", installed.prefix.join("lib/weir/python")));
+        readout.start(1);
+        readout.until("it is there", |came| came.up == 1);
+        readout.stop();
+        readout.until("it is gone", |came| came.down.len() == 1);
+        let ended = ended(source);
+        let says = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(70), "{ended:?}");
+        assert!(says.contains(&format!("weir: source device: {function} has not returned while")), "{says}");
+    }
+}
+
 /// The three examples are the detectors of the example of a test beam: what each makes up is in the files, to the last byte.
 #[test]
 fn a_test_beam_of_the_examples_is_recorded_byte_by_byte() {
@@ -232,7 +294,7 @@ pub(crate) fn build_by_cmake(installed: &Installed, example: &str, built: &Path)
 }
 
 /// What the examples make up.
-fn of_tlu(number: u64) -> Vec<u8> {
+pub(crate) fn of_tlu(number: u64) -> Vec<u8> {
     [number.to_le_bytes(), (number * 25).to_le_bytes()].concat()
 }
 
@@ -240,7 +302,7 @@ fn of_telescope(number: u64) -> Vec<u8> {
     (0..500 + number * 7 % 1500).map(|at| (number * 3 + at) as u8).collect()
 }
 
-fn of_device(number: u64) -> Vec<u8> {
+pub(crate) fn of_device(number: u64) -> Vec<u8> {
     (0..100 + number % 200).map(|at| (number + at) as u8).collect()
 }
 
@@ -294,11 +356,35 @@ impl Installed {
         well(install.arg(program()).arg(libraries()).arg(&prefix).env_remove("DESTDIR"));
         Self { directory, prefix }
     }
+
+    /// A program of one file beside this one.
+    fn build(&self, compiler: &str, file: &str) -> PathBuf {
+        let program = self.directory.join(file.replace('.', "-"));
+        let libraries = self.prefix.join("lib");
+        let build = format!(
+            "{compiler} -Wall -Wextra -Wpedantic -Werror {} $(pkg-config --cflags --libs weir) -Wl,-rpath,{} -o {}",
+            here(file).display(),
+            libraries.display(),
+            program.display()
+        );
+        let mut shell = Command::new("sh");
+        well(shell.args(["-c", &build]).env("PKG_CONFIG_PATH", libraries.join("pkgconfig")));
+        program
+    }
+
+    /// With its package for Python.
+    pub(crate) fn python<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("PYTHONPATH", self.prefix.join("lib/weir/python")).env("PYTHONDONTWRITEBYTECODE", "1")
+    }
 }
 
 /// Where cargo puts the libraries of `weir-c`, on which these tests depend: beside the program that runs them.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+fn here(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end").join(file)
 }
 
 fn root() -> PathBuf {

@@ -13,6 +13,7 @@ use testkit::TempDir;
 
 use crate::account::Summary;
 use crate::running::{Job, program, send};
+use crate::served::Served;
 
 #[test]
 fn of_one_process_agrees_with_the_account() {
@@ -105,9 +106,8 @@ fn of_a_partition_that_runs_begins_and_ends_when_it_is_asked_for() {
     running.until_recording();
     let directory = running.directory().join("trace");
     assert!(!directory.exists(), "nobody has asked for a trace");
-    let pid = running.pid().to_string();
-    let told = weir(&["trace".into(), "record".into(), pid.into(), "--seconds=0.5".into()]).unwrap();
-    assert!(told.starts_with("19 processes traced"), "{told}");
+    let told = record(running.pid()).unwrap();
+    assert_eq!(told, format!("19 processes traced for 0.5 s\n  19 files in {}\n", directory.display()));
     let is_whole = |path: &PathBuf| Trace::read(path).is_ok_and(|trace| trace.torn_at.is_none());
     running.until("traces are whole", |_| {
         let files = trace_files(&directory);
@@ -116,6 +116,44 @@ fn of_a_partition_that_runs_begins_and_ends_when_it_is_asked_for() {
     running.until_more_is_recorded();
     running.signal(Signal::SIGINT);
     running.end().expect(0);
+}
+
+/// Its traces were ended, and others were begun that nobody ended.
+#[test]
+fn of_a_run_that_traces_from_its_start_go_on_to_its_end() {
+    let traces = TempDir::new("traces");
+    let option = format!("--trace={}", traces.path().display());
+    let mut running = Job::example("quickstart").processes(true).endless().with(&[&option]).start();
+    running.until_recording();
+    let told = record(running.pid()).unwrap_err();
+    assert!(told.contains("traces already, to ") && told.contains(".weirtrace"), "{told}");
+    running.until_more_is_recorded();
+    running.signal(Signal::SIGINT);
+    running.end().expect(0);
+    let files = trace_files(traces.path());
+    assert_eq!(files.len(), 19);
+    let sfo = Trace::read(&traces.join("sfo-1.weirtrace")).unwrap();
+    assert!(sfo.torn_at.is_none() && sfo.counts().0 > 0);
+}
+
+/// Their applications are not the children of run control, or that does not trace itself.
+#[test]
+fn of_a_partition_on_hosts_or_with_a_service_are_of_all_its_processes() {
+    let hosts = r#"[{name="one", roles={ros=1}}, {name="rest"}]"#;
+    let mut running = Job::example("quickstart").endless().set("host", hosts).start();
+    running.until_recording();
+    let told = record(running.pid()).unwrap();
+    assert!(told.starts_with("19 processes traced"), "{told}");
+    running.signal(Signal::SIGINT);
+    running.end().expect(0);
+    let served = Served::start(Job::example("quickstart").patient());
+    let told = record(served.running.pid()).unwrap_err();
+    assert!(told.contains("with a partition on this machine that runs"), "{told}");
+    served.ctl("anna", &["boot"]);
+    let told = record(served.running.pid()).unwrap();
+    assert!(told.starts_with("18 processes traced for 0.5 s\n  18 files in /"), "{told}");
+    served.running.signal(Signal::SIGINT);
+    served.end().expect(0);
 }
 
 #[test]
@@ -147,9 +185,13 @@ fn that_cannot_be_read_or_lacks_what_is_asked_for_is_refused() {
     refused(&good, "sequence", &["--event", "99999999"], "event 99999999 is in none");
     refused(&good, "sequence", &["--from", "9999999999"], "nothing of any section in these times");
     refused(&good, "export", &["-o", "/none/trace.json"], "/none/trace.json");
-    let own = std::process::id().to_string();
-    let told = weir(&["trace".into(), "record".into(), own.into()]).unwrap_err();
-    assert!(told.contains("expected `weir run` of a partition that runs"), "{told}");
+    let told = record(i32::MAX).unwrap_err();
+    assert!(told.contains("expected `weir run` or `weir serve`, with a partition on this machine"), "{told}");
+}
+
+/// What `weir trace record` says of the processes of a partition.
+fn record(parent: i32) -> Result<String, String> {
+    weir(&["trace".into(), "record".into(), parent.to_string().into(), "--seconds=0.5".into()])
 }
 
 fn asked(verb: &str, files: &[PathBuf], options: &[&OsStr]) -> Result<String, String> {

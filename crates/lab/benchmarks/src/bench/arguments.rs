@@ -83,7 +83,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
     pub pages: u32,
     /// Pairs of monitoring
-    #[arg(long, value_name = "N", default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub pairs: u32,
     /// How a process of level2, ros or crate waits for work: spin, yield or park
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]

@@ -285,5 +285,5 @@ filter         small events through one processing task, in Python and in Rust
 reference      the bare machine of event building over TCP, beside another program that does the same; 1 if they differ by more than 10 %
 start          the start and the stop of examples/full-size.toml in 261 processes, beside as many bare ones
 agents         run control of a farm whose hosts are emulated: processor time, boot, start, stop; --agents N --applications N
-monitoring     event building under `weir serve` with ten pages open beside the same with none; takes three minutes
+monitoring     event building under `weir serve` with ten pages open beside the same with none, and processor time; takes a minute
 prediction     what `weir sim` says of five partitions, beside live runs of them; ends with 1 if it is off by more than 15 %";

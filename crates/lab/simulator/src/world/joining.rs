@@ -92,7 +92,7 @@ impl Joining {
         let applicant = |app: &control::controller::Application| Applicant {
             node: app.node,
             name: app.name.clone(),
-            after_death: if setup.returns(app.node) { AfterDeath::Returns } else { AfterDeath::EndsRun },
+            after_death: if setup.course.returns(app.node) { AfterDeath::Returns } else { AfterDeath::EndsRun },
         };
         let registrar = Registrar::new(RegistrarParameters {
             applicants: setup.applications.iter().map(applicant).collect(),
@@ -246,7 +246,8 @@ impl RegistrarDriver for Hands<'_> {
             self.world.joining().forget(node);
         }
         assert_eq!(self.world.slot(node).incarnation, life, "lives are counted alike");
-        let away = if life == Incarnation::FIRST { self.world.setup.lateness(node) } else { self.world.away(node) };
+        let away =
+            if life == Incarnation::FIRST { self.world.setup.course.lateness(node) } else { self.world.away(node) };
         self.world.schedule(self.world.now + away, What::Join(JoinEvent::Starts(node)));
         Ok(())
     }
@@ -294,8 +295,10 @@ impl ParticipantDriver for Hands<'_> {
     fn take_place(&mut self, _: Welcome, control: LinkId) -> Result<Place, String> {
         let Owner::Application((here, life)) = self.here else { unreachable!("an application takes its place") };
         let setup = &self.world.setup;
-        let ties =
-            |node| Ties { strands: vec![Strand { medium: Medium::Tcp, port: None }], returns: setup.returns(node) };
+        let ties = |node| Ties {
+            strands: vec![Strand { medium: Medium::Tcp, port: None }],
+            returns: setup.course.returns(node),
+        };
         let others = self.world.slots.iter().map(|slot| slot.app.node).filter(|node| *node != here);
         let peers = others.map(|node| (node, ties(node))).collect();
         self.world.open(control);
@@ -480,8 +483,8 @@ impl World {
         joining.registrar.as_mut().expect("the registrar is not called").begin();
         self.schedule(self.now, What::Begin);
         self.schedule_faults(Moment::OfRun);
-        for index in 0..self.setup.faults.len() {
-            self.schedule(self.now + self.setup.faults[index].0, What::Fault(index));
+        for index in 0..self.setup.course.faults.len() {
+            self.schedule(self.now + self.setup.course.faults[index].0, What::Fault(index));
         }
     }
 
@@ -804,7 +807,7 @@ impl World {
             JoinFault::Impostor(Impostor { as_whom: node, knows_secret: true, .. })
             | JoinFault::Cut(node)
             | JoinFault::Death(node)
-                if !self.setup.returns(node) => {}
+                if !self.setup.course.returns(node) => {}
             // Of one that has not died yet nobody knows another life.
             JoinFault::Impostor(Impostor { as_whom: node, lives_ahead: ..0, knows_secret: true, .. })
                 if self.slot(node).incarnation == Incarnation::FIRST => {}

@@ -90,7 +90,7 @@ impl World {
 
     pub(super) fn strike(&mut self, index: usize) {
         let now = self.now;
-        let fault = self.setup.faults[index].1.clone();
+        let fault = self.setup.course.faults[index].1.clone();
         self.trace.tell(now, &format!("{fault:?}"));
         self.tally.struck.push(Struck { at: now, fault: fault.clone(), back: None });
         match fault {
@@ -113,7 +113,7 @@ impl World {
                 self.with_controller(|controller, now, out| controller.force(now, "forced by the plan", out));
             }
             Fault::Pause(lasts) => self.pause(lasts),
-            Fault::Watch => self.ask_for_samples(),
+            Fault::Watch(watched) => self.ask_for_samples(watched),
             Fault::Split(nodes, lasts) => self.arrivals.splits.push((now + lasts, nodes)),
             Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
             Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),

@@ -59,7 +59,7 @@ pub use hosts::Hosts;
 pub use joins::{Impostor, JoinFault, Joins, Moment};
 pub use monitor::{Decided, Pushed};
 pub use outcomes::{Outcomes, Struck, Troubles};
-pub use setup::{Effort, Fault, Outside, Place, Planted, Setup};
+pub use setup::{Course, Effort, Fault, Outside, Place, Planted, Setup, Watched};
 pub use trace::Trace;
 pub use wire::{Datagrams, Ethernet, Links, Port, Strays, TypeSet, Wire};
 
@@ -270,7 +270,7 @@ impl World {
             direction: Direction { controller, wake: None, began: Time::ZERO },
             agenda: Agenda::default(),
             processors: Processors::new(&setup.hosts),
-            joining: setup.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
+            joining: setup.course.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
             arrivals: Arrivals {
                 pairs: vec![Time::ZERO; pairs],
@@ -303,7 +303,7 @@ impl World {
     /// The same; more than this on the way is a violation.
     #[must_use]
     pub fn bounded(mut self, bounds: Bounds) -> Self {
-        self.monitor.bounded(bounds, self.roles.clone());
+        self.monitor.bounded(bounds);
         self
     }
 
@@ -339,7 +339,7 @@ impl World {
     fn appear_all(&mut self) {
         for index in 0..self.slots.len() {
             let node = self.slots[index].app.node;
-            let late = self.setup.late.iter().find(|(late, _)| *late == node).map(|(_, after)| *after);
+            let late = self.setup.course.late.iter().find(|(late, _)| *late == node).map(|(_, after)| *after);
             match late {
                 Some(after) => self.schedule(self.now + after, What::Appear(node)),
                 None => self.appear(node),
@@ -348,8 +348,8 @@ impl World {
         let begin = self.now + self.setup.time_to_connect;
         // A fault comes later: a run does not begin with an application that is dead.
         self.schedule(begin, What::Begin);
-        for index in 0..self.setup.faults.len() {
-            self.schedule(begin + self.setup.faults[index].0, What::Fault(index));
+        for index in 0..self.setup.course.faults.len() {
+            self.schedule(begin + self.setup.course.faults[index].0, What::Fault(index));
         }
     }
 
@@ -414,7 +414,8 @@ impl World {
             What::Begin => {
                 self.direction.began = self.now;
                 self.doom_sources();
-                let limits = RunLimits { duration: self.setup.duration, stop_timeout: self.setup.stop_timeout };
+                let limits =
+                    RunLimits { duration: self.setup.course.duration, stop_timeout: self.setup.course.stop_timeout };
                 self.with_controller(|controller, now, out| {
                     let begun = controller.boot().and_then(|()| controller.configure(limits));
                     let begun = begun.and_then(|()| controller.connect()).and_then(|()| controller.start(now, out));
@@ -586,12 +587,18 @@ impl World {
                     self.charge_sending(from, &message);
                     self.send(from, to, message);
                 }
+                Action::Broadcast { to, message } => {
+                    self.charge_sending(from, &message);
+                    to.iter().for_each(|to| self.send(from, *to, message.clone()));
+                }
                 Action::MulticastToReadout(message) => {
                     self.charge_sending(from, &message);
                     self.multicast(from, message);
                 }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
                 Action::Link { rob, order } => self.order_source(from, rob, order),
+                // Nobody is at a host here.
+                Action::Show(_) => {}
                 Action::Note(note) => self.monitor.noted(from, &note),
             }
         }
@@ -624,8 +631,13 @@ impl World {
         }
     }
 
-    fn ask_for_samples(&mut self) {
-        let shows = self.slots.iter().map(|slot| &slot.app).filter(|app| matches!(app.role, Role::Sfi | Role::Efd));
+    fn ask_for_samples(&mut self, watched: Watched) {
+        let is_asked = |role| match role {
+            Role::Sfi | Role::Efd => true,
+            Role::Ros | Role::Ebif => watched == Watched::AllModules,
+            _ => false,
+        };
+        let shows = self.slots.iter().map(|slot| &slot.app).filter(|app| is_asked(app.role));
         let shows: Vec<NodeId> = shows.map(|app| app.node).collect();
         let (command, run, at) = (Message::Command(Command::Sample), self.setup.run, self.now + self.links().latency);
         for to in shows {

@@ -1,7 +1,6 @@
 //! What can be told from messages alone, beside the components' own counts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use assembly::bounds::{Bounds, Credit};
@@ -9,7 +8,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 use dataflow::component::Note;
 use dataflow::ledger::Finish;
-use dataflow::message::{BusyCause, Envelope, EventInfo, Fate, Message, UNASKED};
+use dataflow::message::{BusyCause, DataReply, Envelope, EventInfo, Fate, Message, UNASKED};
 
 /// Follows credits, busy, clears and who serves an event in what is sent.
 #[derive(Default)]
@@ -44,7 +43,7 @@ pub(super) struct Monitor {
     /// Events that a DFM that lives took for lost with their builder: its next life may find them.
     lost_built: BTreeMap<EventId, NodeId>,
     /// What may be on its way, and what is. The key is the life that has sent it, the life that is to take it, and the credit.
-    bounds: Option<(Bounds, Arc<[Role]>)>,
+    bounds: Option<Bounds>,
     on_the_way: BTreeMap<(Life, Life, Credit), usize>,
     /// What must never be.
     pub(super) violations: Vec<String>,
@@ -90,9 +89,9 @@ impl Monitor {
         Self { enabled, sfis: sfis.collect(), ..Self::default() }
     }
 
-    /// No more than this may be on its way between applications with these roles.
-    pub(super) fn bounded(&mut self, bounds: Bounds, roles: Arc<[Role]>) {
-        self.bounds = Some((bounds, roles));
+    /// No more than this may be on its way.
+    pub(super) fn bounded(&mut self, bounds: Bounds) {
+        self.bounds = Some(bounds);
     }
 
     /// A message is on its way.
@@ -100,12 +99,11 @@ impl Monitor {
     /// # Panics
     /// If no credit is left for it.
     pub(super) fn goes(&mut self, envelope: &Envelope, message: &Message) {
-        let Some((bounds, roles)) = &self.bounds else { return };
+        let Some(bounds) = &self.bounds else { return };
         let Some((credit, count)) = Credit::of(message) else { return };
         let on_the_way = self.on_the_way.entry(way_of(envelope, credit)).or_default();
         *on_the_way += count;
-        let role = |node: NodeId| roles[usize::from(node.0)];
-        let most = bounds.most(credit, role(envelope.from), role(envelope.to));
+        let most = bounds.most_between(credit, envelope.from, envelope.to);
         let Envelope { from, to, .. } = envelope;
         assert!(*on_the_way <= most, "{on_the_way} of {credit:?} from {from:?} to {to:?}: {most} credits");
     }
@@ -229,7 +227,9 @@ impl Monitor {
         match message {
             Message::EventReply { replies, .. } if self.enabled => {
                 let credit = self.taken.get(&(from, to)).copied().unwrap_or(0);
-                let pushed = replies.iter().filter(|reply| reply.request == UNASKED);
+                // One that names what may come yet brings no data.
+                let brings = |reply: &&DataReply| reply.missing.iter().all(|missing| missing.lost);
+                let pushed = replies.iter().filter(|reply| reply.request == UNASKED).filter(brings);
                 self.pushed.extend(pushed.map(|reply| {
                     let (event, len_bytes) = (reply.event, reply.len_bytes);
                     Pushed { from, life, to, earliest, at, late, event, len_bytes, credit }
@@ -287,7 +287,7 @@ impl Monitor {
 
     /// Credits of EFDs that are not at their builders again, between the lives that are left.
     pub(super) fn lost_credits(&self, lives: impl Fn(Life) -> bool) -> Vec<String> {
-        let Some((bounds, _)) = &self.bounds else { return Vec::new() };
+        let Some(bounds) = &self.bounds else { return Vec::new() };
         let all = bounds.most(Credit::Pull, Role::Efd, Role::Sfi) as i64;
         let lost = self.pulls.iter().filter(|((efd, sfi), open)| **open != all && lives(*efd) && lives(*sfi));
         let words = |((efd, sfi), open): (&(Life, Life), &i64)| {

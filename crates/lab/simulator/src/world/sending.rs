@@ -370,6 +370,7 @@ impl World {
 
     pub(super) fn is_healed(&self) -> bool {
         self.setup
+            .course
             .healed_after
             .is_some_and(|after| self.direction.began + after <= self.now && self.direction.began > Time::ZERO)
     }

@@ -48,20 +48,10 @@ pub struct Setup {
     pub one_by_one: bool,
     /// What happens to fragments on read-out links, if they come by themselves.
     pub fragment_faults: Links,
-    /// Run control ends the run after this time.
-    pub duration: Option<Duration>,
-    /// How long a stage that drains may make no progress.
-    pub stop_timeout: Duration,
+    /// What happens to the run as a whole, and when.
+    pub course: Course,
     /// After this time all that are not late have found one another, and run control starts the run.
     pub time_to_connect: Duration,
-    /// How applications join; without it they know each other at once.
-    pub joins: Option<Joins>,
-    /// Applications that appear so long after the others; where they join, the run waits for them.
-    pub late: Vec<(NodeId, Duration)>,
-    /// What goes wrong, and when, counted from the start of the run.
-    pub faults: Vec<(Duration, Fault)>,
-    /// From this time of the run on, no link and no disk fails any more.
-    pub healed_after: Option<Duration>,
     /// A bug to be found.
     pub planted: Option<Planted>,
     /// Whether components assert their state after every input.
@@ -70,7 +60,29 @@ pub struct Setup {
     pub steps_max: u64,
 }
 
-impl Setup {
+/// What happens to a run as a whole, and when.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// Run control ends the run after this time.
+    pub duration: Option<Duration>,
+    /// How long a stage that drains may make no progress.
+    pub stop_timeout: Duration,
+    /// How applications join; without it they know each other at once.
+    pub joins: Option<Joins>,
+    /// Applications that appear so long after the others; where they join, the run waits for them.
+    pub late: Vec<(NodeId, Duration)>,
+    /// What goes wrong, and when, counted from the start of the run.
+    pub faults: Vec<(Duration, Fault)>,
+    /// From this time of the run on, no link and no disk fails any more.
+    pub healed_after: Option<Duration>,
+}
+
+impl Course {
+    /// Nothing goes wrong, and nobody is late.
+    pub fn calm(stop_timeout: Duration) -> Self {
+        Self { duration: None, stop_timeout, joins: None, late: Vec::new(), faults: Vec::new(), healed_after: None }
+    }
+
     /// Whether an application is started again when it dies, as far as that goes.
     pub(super) fn returns(&self, node: NodeId) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(of, _) if *of == node))
@@ -152,6 +164,15 @@ pub enum Place {
     Anywhere,
 }
 
+/// Who is asked for samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// Those who have whole events.
+    WholeEvents,
+    /// Read-out systems and interfaces of crates as well.
+    AllModules,
+}
+
 /// What can happen to an application or its host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
@@ -165,8 +186,8 @@ pub enum Fault {
     Force,
     /// Run control pauses the run for this time.
     Pause(Duration),
-    /// Run control asks all who have whole events for samples, which is no fault.
-    Watch,
+    /// Run control asks for samples, which is no fault.
+    Watch(Watched),
     /// Nothing gets through between these nodes and the others for this time: what may be lost is, the rest waits.
     Split(Vec<NodeId>, Duration),
     /// For `lasts`, every input takes `each` longer.
@@ -208,7 +229,7 @@ impl Fault {
             | Self::ClockStep(node, _)
             | Self::ClockBack(node, _)
             | Self::FullDisk(node, _) => Some(*node),
-            Self::Force | Self::Pause(_) | Self::Watch | Self::Split(..) | Self::Forged { .. } => None,
+            Self::Force | Self::Pause(_) | Self::Watch(_) | Self::Split(..) | Self::Forged { .. } => None,
         }
     }
 
@@ -222,7 +243,7 @@ impl Fault {
                 | Self::ClockBack(..)
                 | Self::FullDisk(..)
                 | Self::Pause(_)
-                | Self::Watch
+                | Self::Watch(_)
                 | Self::Forged { .. }
         )
     }

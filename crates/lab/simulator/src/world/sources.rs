@@ -72,7 +72,8 @@ struct Line {
     /// How often it has connected.
     connections: u64,
     started: bool,
-    stopping: bool,
+    /// When it was told to stop.
+    stopped: Option<Time>,
     ended: bool,
     /// As it was told.
     off: bool,
@@ -112,7 +113,7 @@ impl Line {
             link: None,
             connections: 0,
             started: false,
-            stopping: false,
+            stopped: None,
             ended: false,
             off: false,
             wake: None,
@@ -144,7 +145,7 @@ impl Line {
     fn cut(&mut self) {
         self.link = None;
         self.has_slices = false;
-        (self.started, self.stopping, self.ended, self.off) = (false, false, false, false);
+        (self.started, self.stopped, self.ended, self.off) = (false, None, false, false);
         self.sent = 0;
     }
 
@@ -360,7 +361,7 @@ impl World {
                 line.first_start.get_or_insert(self.now);
                 line.begin_chunks(self.now);
             }
-            LinkOrder::Stop => line.stopping = true,
+            LinkOrder::Stop => line.stopped = Some(self.now),
             LinkOrder::Off => {
                 line.off = true;
                 line.doings.turned_off += 1;
@@ -386,18 +387,22 @@ impl World {
         let Sources { beam, triggers, lines, .. } = &mut self.sources;
         let line = &mut lines[place];
         let habits = &line.source.habits;
-        if line.link.is_none() || !(line.started || line.stopping) || line.ended || (line.off && !habits.is_deaf) {
+        if line.link.is_none()
+            || !(line.started || line.stopped.is_some())
+            || line.ended
+            || (line.off && !habits.is_deaf)
+        {
             return;
         }
         if line.source.chunking.is_some() {
             return self.source_sends_chunks(place);
         }
         let runs_ahead = matches!(line.source.rhythm, Rhythm::Alone(_));
-        let sends = !(habits.is_silent || line.stopping && runs_ahead);
+        let sends = !(habits.is_silent || line.stopped.is_some() && runs_ahead);
         let ahead = line.ahead(beam, triggers).filter(|_| sends);
         let Some((number, from)) = ahead else {
             let is_over = (line.source.leads || is_processor) && beam.next(line.next).is_none() && sends;
-            if line.stopping || is_over {
+            if line.stopped.is_some() || is_over {
                 self.source_ends(place);
             }
             return;

@@ -224,7 +224,7 @@ fn plot_of_parts(locate: &Times, collect: &Times) -> Plot {
 }
 
 /// An order to push, in the words of the paper, and who sends it.
-const L2A: (&str, &str) = ("other", "trg");
+const L2A: (&str, &str) = ("push", "trg");
 const LOCATED: (&str, &str) = ("event-reply", "ros");
 /// Sections in which messages are made and leave.
 const SENDING: [&str; 2] = ["flush", "write connections"];
@@ -249,7 +249,7 @@ mod tests {
     fn two_events() -> Activity {
         let mut made = Made::new("ebif-1", &[(1, "trg-1"), (2, "ros-1"), (3, "ros-2"), (4, "sfi-1")]);
         made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
-            made.about("other", (1, &[7, 8]), 40, |_| ());
+            made.about("push", (1, &[7, 8]), 40, |_| ());
             made.section("flush", 20, |made| {
                 made.sends("event-request", 2, 7).sends("event-request", 3, 7).sends("event-request", 2, 8);
             });
@@ -281,11 +281,11 @@ mod tests {
     fn a_pass_that_asks_and_collects_has_equal_shares_for_both() {
         let mut made = Made::new("ebif-1", &[(1, "trg-1"), (2, "ros-1"), (4, "sfi-1")]);
         made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
-            made.about("other", (1, &[7]), 40, |_| ());
+            made.about("push", (1, &[7]), 40, |_| ());
             made.section("flush", 10, |made| _ = made.sends("event-request", 2, 7));
         });
         made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
-            made.about("other", (1, &[8]), 40, |_| ());
+            made.about("push", (1, &[8]), 40, |_| ());
             made.about("event-reply", (2, &[7]), 60, |_| ());
             made.section("flush", 30, |made| _ = made.sends("event-request", 2, 8).sends("event-reply", 4, 7));
         });
@@ -302,7 +302,7 @@ mod tests {
     fn an_event_that_was_not_collected_is_left_out() {
         let mut made = Made::new("ebif-1", &[(1, "trg-1"), (2, "ros-1")]);
         made.section("poll accept", 1, |_| ()).section("action receive", 0, |made| {
-            made.about("other", (1, &[7]), 40, |_| ());
+            made.about("push", (1, &[7]), 40, |_| ());
             made.about("event-reply", (2, &[7]), 40, |_| ());
         });
         assert!(collected(&made.activity()).is_empty());

@@ -100,7 +100,7 @@ fn messages(four: &Activity, two: &Activity) -> Result<Figure, StudyError> {
 }
 
 /// Orders to push, in the words of the paper; each with who sends it.
-const L2A: (&str, &str) = ("other", "dfm");
+const L2A: (&str, &str) = ("push", "dfm");
 const L2R: (&str, &str) = ("clear", "dfm");
 const ROI: (&str, &str) = ("roi-request", "l2pu");
 const LANES: [Lane; 7] = [

@@ -23,7 +23,10 @@ fn a_forged_bound_of_valid_events_costs_no_event_and_is_counted() {
     for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
         for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
             for at_us in TIMES_US {
-                let plan = Plan { input, clear_after, ..Plan::plain(EVENTS) };
+                let plan = Plan::plain(EVENTS).with(|plan| {
+                    plan.input = input;
+                    plan.building.clear_after = clear_after;
+                });
                 let attacked = attacked(&plan, at_us, 0, |next| clear(next, EventId(FAR)));
                 assert!(ros(&attacked).clears_refused > 0, "{:?}", ros(&attacked));
             }
@@ -35,7 +38,7 @@ fn a_forged_bound_of_valid_events_costs_no_event_and_is_counted() {
 fn a_clear_group_from_far_ahead_costs_no_event_and_is_counted() {
     for at_us in TIMES_US {
         for oldest_valid in [EventId(0), EventId(FAR)] {
-            let plan = Plan { clear_group: 1, ..Plan::plain(EVENTS) };
+            let plan = Plan::plain(EVENTS).with(|plan| plan.building.clear_group = 1);
             let attacked = attacked(&plan, at_us, 0, |_| clear(FAR, oldest_valid));
             assert!(ros(&attacked).clears_refused > 0, "{:?}", ros(&attacked));
         }
@@ -65,7 +68,7 @@ fn attacked(plan: &Plan, at_us: u64, lives_ahead: u32, forged: impl Fn(u64) -> M
         (at, Fault::Forged { from: dfm, lives_ahead, to, message })
     };
     let faults = nodes(plan, Role::Ros).into_iter().map(forged).collect();
-    let attacked = Plan { faults, ..plan.clone() }.run().outcomes;
+    let attacked = plan.clone().with(|plan| plan.course.faults = faults).run().outcomes;
     let undisturbed = plan.run_checked();
     assert_eq!(attacked.account, undisturbed.account, "at {at_us} µs of {plan:#?}");
     assert_eq!(attacked.account.built_incomplete + attacked.account.level2_incomplete, 0);
@@ -84,7 +87,7 @@ fn nodes(plan: &Plan, role: Role) -> Vec<NodeId> {
 /// comes, with wild numbers, in the name of each who may say it.
 #[test]
 fn no_message_that_passes_the_gate_ends_a_component() {
-    let plan = Plan { input: InputKind::Level2, ..Plan::plain(40) };
+    let plan = Plan::plain(40).with(|plan| plan.input = InputKind::Level2);
     let applications = plan.applications();
     let mut ended = Vec::new();
     let mut tried = 0;
@@ -94,7 +97,8 @@ fn no_message_that_passes_the_gate_ends_a_component() {
             for to in applications.iter().filter(|to| may_go(&to.role)) {
                 let forged =
                     Fault::Forged { from: from.node, lives_ahead: 0, to: to.node, message: Box::new(message.clone()) };
-                let attacked = Plan { faults: vec![(Duration::from_micros(1_700), forged)], ..plan.clone() };
+                let attacked =
+                    plan.clone().with(|plan| plan.course.faults = vec![(Duration::from_micros(1_700), forged)]);
                 tried += 1;
                 if std::panic::catch_unwind(|| attacked.run()).is_err() {
                     ended.push(format!("{name} {}: {} -> {}", message.name(), from.name, to.name));

@@ -12,18 +12,17 @@ use swarm::{Counts, Plan};
 
 /// Six workers, two to three steps of 200 µs for an event: about 8 kHz.
 fn farm() -> Plan {
-    Plan {
-        counts: Counts { l2sv: 2, l2pu: 2, ..Plan::plain(0).counts },
-        events: u64::MAX,
-        in_flight: 32,
-        workers: 3,
-        clear_group: 1,
-        sfi_events: 16,
-        steering_cost: Duration::from_micros(200),
-        spacing: at_rate(1_000),
-        duration: Some(RUN),
-        ..Plan::plain(0)
-    }
+    Plan::plain(0).with(|plan| {
+        plan.counts = Counts { l2sv: 2, l2pu: 2, ..Plan::plain(0).counts };
+        plan.triggers.events = u64::MAX;
+        plan.triggers.in_flight = 32;
+        plan.level2.workers = 3;
+        plan.building.clear_group = 1;
+        plan.building.events = 16;
+        plan.level2.steering_cost = Duration::from_micros(200);
+        plan.triggers.spacing = at_rate(1_000);
+        plan.course.duration = Some(RUN);
+    })
 }
 
 fn at_rate(hz: u64) -> Spacing {
@@ -40,7 +39,10 @@ fn run(plan: &Plan) -> Outcomes {
 #[test]
 fn a_rate_above_that_of_level_2_makes_dead_time_until_it_falls() {
     let quiet = run(&farm());
-    let overloaded = run(&Plan { spacing: at_rate(OVERLOAD_HZ), profile: vec![(OVERLOAD, at_rate(1_000))], ..farm() });
+    let overloaded = run(&farm().with(|plan| {
+        plan.triggers.spacing = at_rate(OVERLOAD_HZ);
+        plan.triggers.profile = vec![(OVERLOAD, at_rate(1_000))];
+    }));
     let level1 = level1(&overloaded);
     has_vetoed_what_level_2_does_not_decide(&overloaded, level1);
     assert_eq!(overloaded.account.level2_forced, 0, "nothing is late at an L2PU");
@@ -54,12 +56,18 @@ fn a_rate_above_that_of_level_2_makes_dead_time_until_it_falls() {
 #[test]
 fn time_outs_force_no_more_than_their_limit_and_end_with_their_cause() {
     let limit = 0.1;
-    let plan = Plan { forced_limit: limit, l2_timeout: Duration::from_millis(6), ..farm() };
+    let plan = farm().with(|plan| {
+        plan.level2.forced_limit = limit;
+        plan.level2.timeout = Duration::from_millis(6);
+    });
     let quiet = run(&plan);
     assert_eq!(quiet.account.level2_forced, 0);
     let heavy = Some((OVERLOAD, Duration::from_millis(4)));
-    let slow =
-        run(&Plan { heavy_until: heavy, spacing: at_rate(4_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..plan });
+    let slow = run(&plan.with(|plan| {
+        plan.level2.heavy_until = heavy;
+        plan.triggers.spacing = at_rate(4_000);
+        plan.triggers.profile = vec![(OVERLOAD, at_rate(1_000))];
+    }));
     let reports = slow.ending.reports.values().filter(|report| report.role == Role::L2sv);
     for l2sv in reports.map(|report| L2svCounters::from_values(&report.counters)) {
         let decided = l2sv.accepted + l2sv.rejected;
@@ -75,9 +83,14 @@ fn time_outs_force_no_more_than_their_limit_and_end_with_their_cause() {
 #[test]
 fn accepts_without_all_data_end_with_their_cause_and_hold_back_nobody() {
     let (forced_limit, request_timeout) = (0.01, Duration::from_millis(1));
-    let plan = Plan { forced_limit, request_timeout, spacing: at_rate(4_000), healed_after: Some(OVERLOAD), ..farm() };
+    let plan = farm().with(|plan| {
+        plan.level2.forced_limit = forced_limit;
+        plan.building.request_timeout = request_timeout;
+        plan.triggers.spacing = at_rate(4_000);
+        plan.course.healed_after = Some(OVERLOAD);
+    });
     let quiet = run(&plan);
-    let lossy = run(&Plan { links: Links { loss: 0.7, ..plan.links }, ..plan });
+    let lossy = run(&plan.with(|plan| plan.network.links = Links { loss: 0.7, ..plan.network.links }));
     let incomplete = lossy.account.level2_incomplete;
     assert!(
         incomplete as f64 > 0.05 * lossy.account.level1 as f64,
@@ -94,13 +107,13 @@ fn accepts_without_all_data_end_with_their_cause_and_hold_back_nobody() {
 fn the_lateness_of_level_1_is_no_dead_time() {
     let interval = Duration::from_micros(400);
     for spacing in [Spacing::Fixed(interval), Spacing::Poisson(interval)] {
-        let plan = Plan { spacing, ..farm() };
+        let plan = farm().with(|plan| plan.triggers.spacing = spacing);
         let source = plan.applications().into_iter().find(|application| application.role == Role::Level1);
         let node = source.expect("level 1").node;
         let (each, lasts) = (Duration::from_millis(10), Duration::from_micros(400));
         let fault = |nth: u64| (Duration::from_millis(80 * nth), Fault::Slow { node, each, lasts });
         let (prompt, late) =
-            (level1(&run(&plan)), level1(&run(&Plan { faults: (1..=5).map(fault).collect(), ..plan })));
+            (level1(&run(&plan)), level1(&run(&plan.with(|plan| plan.course.faults = (1..=5).map(fault).collect()))));
         println!("prompt {prompt:?}, late {late:?}");
         assert!(late.issued as f64 > 0.95 * prompt.issued as f64, "prompt {prompt:?}, late {late:?}");
     }

@@ -22,18 +22,24 @@ fn what_level_2_collected_is_not_moved_again() {
     let strategy = Strategy::Generate { robs_per_step: 3, accept: 1.0 };
     // Slow enough for every builder to have room.
     let spacing = Spacing::Fixed(Duration::from_millis(1));
-    let plan = Plan { strategy, spacing, ..Plan::plain(300) };
+    let plan = Plan::plain(300).with(|plan| {
+        plan.level2.strategy = strategy;
+        plan.triggers.spacing = spacing;
+    });
     let (sfi, plain) = moved(&plan);
     assert_eq!((sfi.collected_used, plain.bytes_out), (0, 300 * (3 + 6) * 100), "3 ROBs for level 2, 6 for building");
-    let (sfi, phased) = moved(&Plan { phased: Some(40), ..plan.clone() });
+    let (sfi, phased) = moved(&plan.clone().with(|plan| plan.level2.phased = Some(40)));
     assert_eq!((sfi.collected_used, phased.bytes_out), (300, 300 * 6 * 100), "every fragment once");
-    let (sfi, none) = moved(&Plan { phased: Some(0), ..plan.clone() });
+    let (sfi, none) = moved(&plan.clone().with(|plan| plan.level2.phased = Some(0)));
     assert_eq!(
         (sfi.collected_dropped, none.bytes_out),
         (300, plain.bytes_out),
         "where there is no room it is as before"
     );
-    let (sfi, short) = moved(&Plan { phased: Some(2), spacing: Spacing::Unlimited, ..plan });
+    let (sfi, short) = moved(&plan.with(|plan| {
+        plan.level2.phased = Some(2);
+        plan.triggers.spacing = Spacing::Unlimited;
+    }));
     assert_eq!(sfi.collected_used + sfi.collected_dropped, 300, "{sfi:?}");
     assert!(short.bytes_out < plain.bytes_out, "{short:?}");
 }

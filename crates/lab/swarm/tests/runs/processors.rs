@@ -33,7 +33,7 @@ fn processors_misbehave_in_every_way_there_is() {
             counted.dropped_unplaced += link.counters.dropped_unplaced;
         }
         several += u64::from(level1.links.len() > 1);
-        beside_sources += u64::from(plan.sending.is_some());
+        beside_sources += u64::from(plan.readout.sending.is_some());
         unused += Level1Counters::from_values(&level1.counters).unused;
     }
     let Doings { sent, left_out, unasked, turned_off, died, returned, unended, .. } = met;

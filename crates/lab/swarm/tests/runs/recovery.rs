@@ -22,20 +22,19 @@ const STEP_US: usize = 370;
 
 /// Triggers of about 12 ms, of which everything is accepted and recorded.
 fn plan(input: InputKind) -> Plan {
-    Plan {
-        input,
-        spacing: Spacing::Fixed(Duration::from_micros(200)),
-        strategy: Strategy::Generate { robs_per_step: 2, accept: 1.0 },
-        clear_after: ClearAfter::Recorded,
-        ..Plan::plain(EVENTS)
-    }
+    Plan::plain(EVENTS).with(|plan| {
+        plan.input = input;
+        plan.triggers.spacing = Spacing::Fixed(Duration::from_micros(200));
+        plan.level2.strategy = Strategy::Generate { robs_per_step: 2, accept: 1.0 };
+        plan.building.clear_after = ClearAfter::Recorded;
+    })
 }
 
 /// Dies at this time and returns after two milliseconds.
 fn with_restart(plan: &Plan, role: Role, at_us: u64) -> Plan {
     let node = node(plan, role);
     let fault = Fault::Restart(node, Duration::from_millis(2));
-    Plan { faults: vec![(Duration::from_micros(at_us), fault)], ..plan.clone() }
+    plan.clone().with(|plan| plan.course.faults = vec![(Duration::from_micros(at_us), fault)])
 }
 
 fn node(plan: &Plan, role: Role) -> NodeId {
@@ -56,7 +55,7 @@ fn a_dfm_that_dies_at_any_time_and_returns_loses_nothing() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
         for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
             for at_us in (0..RUN_US).step_by(STEP_US) {
-                let plan = Plan { clear_after, ..plan(input) };
+                let plan = plan(input).with(|plan| plan.building.clear_after = clear_after);
                 let outcomes = all_recorded(&with_restart(&plan, Role::Dfm, at_us));
                 assert_eq!(dfm(&outcomes).recovered_without, 0, "all builders have told");
             }
@@ -71,13 +70,12 @@ fn the_account_tells_whether_the_copy_that_is_recorded_has_all_its_data() {
     let mut built_again = 0;
     for at_us in (0..RUN_US).step_by(STEP_US) {
         for seed in 0..4 {
-            let plan = Plan {
-                seed,
-                counts: Counts { sfi: 1, efd: 2, ..Plan::plain(0).counts },
-                links: Links { loss: 0.4, ..Links::perfect() },
-                request_timeout: Duration::from_micros(500),
-                ..plan(InputKind::Level1)
-            };
+            let plan = plan(InputKind::Level1).with(|plan| {
+                plan.seed = seed;
+                plan.counts = Counts { sfi: 1, efd: 2, ..Plan::plain(0).counts };
+                plan.network.links = Links { loss: 0.4, ..Links::perfect() };
+                plan.building.request_timeout = Duration::from_micros(500);
+            });
             let outcomes = all_recorded(&with_restart(&plan, Role::Sfi, at_us));
             built_again += outcomes.account.duplicates;
         }
@@ -91,7 +89,7 @@ fn a_dfm_that_dies_again_before_it_knows_enough_loses_nothing() {
         for again_us in (1_000..4_000).step_by(170) {
             let mut plan = with_restart(&plan(input), Role::Dfm, 3_000);
             let again = Fault::Restart(node(&plan, Role::Dfm), Duration::from_millis(1));
-            plan.faults.push((Duration::from_micros(4_000 + again_us), again));
+            plan.course.faults.push((Duration::from_micros(4_000 + again_us), again));
             all_recorded(&plan);
         }
     }
@@ -101,7 +99,7 @@ fn a_dfm_that_dies_again_before_it_knows_enough_loses_nothing() {
 fn a_dfm_that_returns_tells_anew_who_is_pushed_to() {
     for destination in [Destination::Assigned, Destination::Table] {
         let push = Push { destination, window_bytes: 3_000, bytes_per_s: None, burst_bytes: 0, group: 1, ahead: 20 };
-        let plan = Plan { push: Some(push), ..plan(InputKind::Level1) };
+        let plan = plan(InputKind::Level1).with(|plan| plan.building.push = Some(push));
         for at_us in (0..RUN_US).step_by(STEP_US) {
             all_recorded(&with_restart(&plan, Role::Dfm, at_us));
         }
@@ -111,7 +109,7 @@ fn a_dfm_that_returns_tells_anew_who_is_pushed_to() {
 #[test]
 fn a_recorder_that_dies_at_any_time_and_returns_writes_nothing_twice() {
     for durable in [Durable::Write, Durable::Sync { age: Duration::from_millis(1), events: 4 }] {
-        let plan = Plan { durable, ..plan(InputKind::Level1) };
+        let plan = plan(InputKind::Level1).with(|plan| plan.recording.durable = durable);
         for at_us in (0..RUN_US).step_by(STEP_US) {
             all_recorded(&with_restart(&plan, Role::Sfo, at_us));
         }
@@ -159,15 +157,14 @@ fn a_pros_that_dies_at_any_time_and_returns_loses_results_only() {
 fn building_keeps_its_pace_while_the_pros_is_away() {
     const ACCEPTS: u64 = 500;
     let spacing = Duration::from_millis(4);
-    let plan = Plan {
-        spacing: Spacing::Fixed(spacing),
-        request_timeout: Duration::from_millis(500),
-        build_timeout: Duration::from_secs(10),
-        events: ACCEPTS,
-        ..plan(InputKind::Level2)
-    };
+    let plan = plan(InputKind::Level2).with(|plan| {
+        plan.triggers.spacing = Spacing::Fixed(spacing);
+        plan.building.request_timeout = Duration::from_millis(500);
+        plan.building.timeout = Duration::from_secs(10);
+        plan.triggers.events = ACCEPTS;
+    });
     let fault = Fault::Restart(node(&plan, Role::Pros), Duration::from_secs(1));
-    let outcomes = Plan { faults: vec![(Duration::from_millis(500), fault)], ..plan }.run_checked();
+    let outcomes = plan.with(|plan| plan.course.faults = vec![(Duration::from_millis(500), fault)]).run_checked();
     let account = &outcomes.account;
     assert_eq!((account.recorded, account.residual), (ACCEPTS, 0), "{account:#?}");
     let took = outcomes.ended.since(outcomes.began);
@@ -183,7 +180,7 @@ fn building_keeps_its_pace_while_the_pros_is_away() {
 fn what_counts_as_lost_with_a_builder_is_not_in_the_files() {
     let mut lost = 0;
     for at_us in (0..RUN_US).step_by(STEP_US / 2) {
-        let plan = Plan { clear_after: ClearAfter::Built, ..plan(InputKind::Level2) };
+        let plan = plan(InputKind::Level2).with(|plan| plan.building.clear_after = ClearAfter::Built);
         let outcomes = with_restart(&plan, Role::Sfi, at_us).run_checked();
         let dfm = dfm(&outcomes);
         assert_eq!(dfm.lost_built, EVENTS - outcomes.account.recorded, "{dfm:?}");
@@ -200,11 +197,11 @@ fn the_account_is_true_when_a_dfm_and_a_builder_both_die_and_return() {
         for at_us in (1_000..RUN_US).step_by(STEP_US) {
             for apart_us in [-700, -100, 0, 100, 700_i64] {
                 let policy = FilterPolicy::Prescale { factor: 3 };
-                let plan = with_restart(&Plan { policy, ..plan(input) }, Role::Dfm, at_us);
+                let plan = with_restart(&plan(input).with(|plan| plan.filter.policy = policy), Role::Dfm, at_us);
                 let builder = Fault::Restart(node(&plan, Role::Sfi), Duration::from_millis(2));
                 let at = Duration::from_micros(at_us.saturating_add_signed(apart_us));
-                let faults = plan.faults.iter().cloned().chain([(at, builder)]).collect();
-                let account = Plan { faults, ..plan }.run_checked().account;
+                let faults = plan.course.faults.iter().cloned().chain([(at, builder)]).collect();
+                let account = plan.with(|plan| plan.course.faults = faults).run_checked().account;
                 let (rejected, complete) = (account.filter_rejected, account.built_complete);
                 assert_eq!(
                     (rejected, account.recorded, complete),
@@ -223,7 +220,7 @@ fn a_dfm_that_returns_does_not_wait_for_a_dead_builder_for_ever() {
         plan.applications().into_iter().filter(|app| app.role == Role::Sfi).map(|app| app.node).collect();
     plan = with_restart(&plan, Role::Dfm, 5_000);
     // It is away until long after the DFM has given it up.
-    plan.faults.push((Duration::from_millis(4), Fault::Restart(builders[0], Duration::from_millis(900))));
+    plan.course.faults.push((Duration::from_millis(4), Fault::Restart(builders[0], Duration::from_millis(900))));
     let outcomes = plan.run_checked();
     let account = &outcomes.account;
     assert_eq!((account.residual, account.recorded, account.recorded_copies), (0, EVENTS, EVENTS), "{account:#?}");
@@ -236,7 +233,7 @@ fn what_a_slow_builder_holds_is_not_built_again_by_a_dfm_that_returns() {
         let mut plan = with_restart(&plan(InputKind::Level2), Role::Dfm, at_us + 300);
         let node = node(&plan, Role::Sfi);
         let slow = Fault::Slow { node, each: Duration::from_millis(40), lasts: Duration::from_millis(30) };
-        plan.faults.push((Duration::from_micros(at_us), slow));
+        plan.course.faults.push((Duration::from_micros(at_us), slow));
         let outcomes = all_recorded(&plan);
         assert_eq!((dfm(&outcomes).recovered_without, outcomes.account.duplicates), (0, 0));
     }
@@ -245,7 +242,7 @@ fn what_a_slow_builder_holds_is_not_built_again_by_a_dfm_that_returns() {
 #[test]
 fn a_builder_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_returns() {
     let mut plan = with_restart(&plan(InputKind::Level2), Role::Dfm, 5_000);
-    plan.faults.push((Duration::from_millis(4), Fault::Hang(node(&plan, Role::Sfi))));
+    plan.course.faults.push((Duration::from_millis(4), Fault::Hang(node(&plan, Role::Sfi))));
     let outcomes = plan.run_checked();
     assert_eq!(dfm(&outcomes).recovered_without, 1, "it is counted");
     assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other builds: {:#?}", outcomes.account);
@@ -254,8 +251,8 @@ fn a_builder_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_returns() {
 #[test]
 fn a_filter_daemon_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_triggers_itself() {
     let counts = Counts { efd: 2, ..Plan::plain(0).counts };
-    let mut plan = with_restart(&Plan { counts, ..plan(InputKind::SelfTrigger) }, Role::Dfm, 5_000);
-    plan.faults.push((Duration::from_millis(4), Fault::Hang(node(&plan, Role::Efd))));
+    let mut plan = with_restart(&plan(InputKind::SelfTrigger).with(|plan| plan.counts = counts), Role::Dfm, 5_000);
+    plan.course.faults.push((Duration::from_millis(4), Fault::Hang(node(&plan, Role::Efd))));
     let outcomes = plan.run_checked();
     assert_eq!(dfm(&outcomes).recovered_without, 1, "it is counted");
     assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other filters: {:#?}", outcomes.account);
@@ -274,30 +271,28 @@ fn an_event_that_one_builder_was_granted_is_not_granted_to_another_by_a_dfm_that
         ahead: 4,
     };
     let slowly = Push { window_bytes: 1, burst_bytes: 1_000, ahead: 0, ..trickle(Some(50_000)) };
-    let alone = Plan {
-        input: InputKind::SelfTrigger,
-        counts: Counts { ros: 1, efd: 2, sfo: 2, ..Plan::plain(0).counts },
-        robs_per_ros: 1,
-        request_order: RequestOrder::Rotating,
-        spacing: Spacing::Poisson(Duration::from_micros(300)),
-        push: Some(trickle(Some(1_000_000))),
-        build_timeout: Duration::from_micros(633),
-        clear_after: ClearAfter::Recorded,
-        ..Plan::plain(6)
-    };
-    let selected = Plan {
-        input: InputKind::Level2,
-        counts: Counts { l2sv: 2, l2pu: 1, ..Plan::plain(0).counts },
-        strategy: Strategy::TwoStep { robs_per_step: 2, step_accept: 1.0 },
-        push: Some(slowly),
-        build_timeout: Duration::from_micros(7_811),
-        clear_after: ClearAfter::Recorded,
-        ..Plan::plain(6)
-    };
+    let alone = Plan::plain(6).with(|plan| {
+        plan.input = InputKind::SelfTrigger;
+        plan.counts = Counts { ros: 1, efd: 2, sfo: 2, ..Plan::plain(0).counts };
+        plan.readout.robs_per_ros = 1;
+        plan.building.request_order = RequestOrder::Rotating;
+        plan.triggers.spacing = Spacing::Poisson(Duration::from_micros(300));
+        plan.building.push = Some(trickle(Some(1_000_000)));
+        plan.building.timeout = Duration::from_micros(633);
+        plan.building.clear_after = ClearAfter::Recorded;
+    });
+    let selected = Plan::plain(6).with(|plan| {
+        plan.input = InputKind::Level2;
+        plan.counts = Counts { l2sv: 2, l2pu: 1, ..Plan::plain(0).counts };
+        plan.level2.strategy = Strategy::TwoStep { robs_per_step: 2, step_accept: 1.0 };
+        plan.building.push = Some(slowly);
+        plan.building.timeout = Duration::from_micros(7_811);
+        plan.building.clear_after = ClearAfter::Recorded;
+    });
     for (plan, from_us, to_us) in [(alone, 500_u64, 2_500), (selected, 14_000, 24_000)] {
         for at_us in (from_us..to_us).step_by((to_us - from_us) as usize / 60) {
             for seed in 1..4 {
-                let plan = Plan { seed, ..plan.clone() };
+                let plan = plan.clone().with(|plan| plan.seed = seed);
                 let outcomes = with_restart(&plan, Role::Dfm, at_us).run_checked();
                 assert_eq!(outcomes.account.recorded, 6, "{:#?}", outcomes.account);
             }
@@ -312,10 +307,13 @@ fn a_builder_that_was_out_of_reach_tells_what_it_holds_before_it_is_given_more()
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
         for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
             for at_us in (500..10_000).step_by(250) {
-                let plan = Plan { clear_after, build_timeout: Duration::from_millis(2), ..plan(input) };
+                let plan = plan(input).with(|plan| {
+                    plan.building.clear_after = clear_after;
+                    plan.building.timeout = Duration::from_millis(2);
+                });
                 let mut plan = with_restart(&plan, Role::Dfm, at_us);
                 let split = Fault::Split(vec![node(&plan, Role::Sfi)], Duration::from_millis(15));
-                plan.faults.push((Duration::from_micros(at_us - 300), split));
+                plan.course.faults.push((Duration::from_micros(at_us - 300), split));
                 all_recorded(&plan);
             }
         }

@@ -25,7 +25,11 @@ fn results_of_a_dead_supervisor_do_not_keep_an_l2pu_from_draining() {
 fn the_last_clears_are_caught_up_with_where_much_is_lost() {
     let links = Links { loss: 0.35, corruption: 0.15, ..Links::perfect() };
     for seed in 0..40 {
-        passes(&Plan { seed, links, counts: Counts { ros: 4, ..Plan::plain(0).counts }, ..Plan::plain(20) });
+        passes(&Plan::plain(20).with(|plan| {
+            plan.seed = seed;
+            plan.network.links = links;
+            plan.counts = Counts { ros: 4, ..Plan::plain(0).counts };
+        }));
     }
 }
 
@@ -45,23 +49,25 @@ fn events_assigned_twice_by_a_dead_dfm_count_once() {
 /// word of it. It was built again.
 #[test]
 fn a_source_that_is_heard_late_brings_no_event_twice() {
-    let plan = Plan {
-        seed: 181,
-        input: InputKind::Level1,
-        counts: Counts { ros: 3, ..Plan::plain(0).counts },
-        robs_per_ros: 1,
-        first: 16_777_211,
-        spacing: Spacing::Poisson(Duration::from_micros(300)),
-        in_flight: 2,
-        building: 1,
-        sfi_events: 2,
-        policy: FilterPolicy::Prescale { factor: 3 },
-        slow_channels: 0.2,
-        ..Plan::plain(3)
-    };
+    let plan = Plan::plain(3).with(|plan| {
+        plan.seed = 181;
+        plan.input = InputKind::Level1;
+        plan.counts = Counts { ros: 3, ..Plan::plain(0).counts };
+        plan.readout.robs_per_ros = 1;
+        plan.triggers.first = 16_777_211;
+        plan.triggers.spacing = Spacing::Poisson(Duration::from_micros(300));
+        plan.triggers.in_flight = 2;
+        plan.building.at_once = 1;
+        plan.building.events = 2;
+        plan.filter.policy = FilterPolicy::Prescale { factor: 3 };
+        plan.network.slow_channels = 0.2;
+    });
     for us in (0..10_000).step_by(100) {
         for seed in [181, 182] {
-            passes(&Plan { seed, faults: vec![restart(us, 5, 1_000)], ..plan.clone() });
+            passes(&plan.clone().with(|plan| {
+                plan.seed = seed;
+                plan.course.faults = vec![restart(us, 5, 1_000)];
+            }));
         }
     }
 }
@@ -69,16 +75,15 @@ fn a_source_that_is_heard_late_brings_no_event_twice() {
 /// A builder told a DFM that had returned what it held, and only then that it had no room for more.
 #[test]
 fn a_full_builder_gets_no_event_from_a_dfm_that_returns() {
-    let plan = Plan {
-        input: InputKind::Level1,
-        counts: Counts { l2sv: 1, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 },
-        spacing: Spacing::Fixed(Duration::from_micros(200)),
-        building: 2,
-        sfi_events: 2,
-        late: vec![(NodeId(6), Duration::from_millis(17))],
-        faults: vec![restart(9_510, 3, 2_000)],
-        ..Plan::plain(3)
-    };
+    let plan = Plan::plain(3).with(|plan| {
+        plan.input = InputKind::Level1;
+        plan.counts = Counts { l2sv: 1, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 };
+        plan.triggers.spacing = Spacing::Fixed(Duration::from_micros(200));
+        plan.building.at_once = 2;
+        plan.building.events = 2;
+        plan.course.late = vec![(NodeId(6), Duration::from_millis(17))];
+        plan.course.faults = vec![restart(9_510, 3, 2_000)];
+    });
     passes(&plan);
 }
 
@@ -88,17 +93,16 @@ fn a_full_builder_gets_no_event_from_a_dfm_that_returns() {
 fn numbers_of_events_are_not_used_twice_by_a_dfm_that_returns() {
     for seed in [2847, 9178] {
         for us in (0..10_000).step_by(250) {
-            passes(&Plan {
-                seed,
-                input: InputKind::SelfTrigger,
-                counts: Counts { ros: 1, ..Plan::plain(0).counts },
-                spacing: Spacing::Poisson(Duration::from_micros(300)),
-                clear_after: ClearAfter::Recorded,
-                policy: FilterPolicy::Random { accept: 0.5, seed },
-                service: Duration::from_micros(16),
-                faults: vec![restart(us, 2, 5_000), restart(us + 2_000, 4, 2_000)],
-                ..Plan::plain(14)
-            });
+            passes(&Plan::plain(14).with(|plan| {
+                plan.seed = seed;
+                plan.input = InputKind::SelfTrigger;
+                plan.counts = Counts { ros: 1, ..Plan::plain(0).counts };
+                plan.triggers.spacing = Spacing::Poisson(Duration::from_micros(300));
+                plan.building.clear_after = ClearAfter::Recorded;
+                plan.filter.policy = FilterPolicy::Random { accept: 0.5, seed };
+                plan.network.service = Duration::from_micros(16);
+                plan.course.faults = vec![restart(us, 2, 5_000), restart(us + 2_000, 4, 2_000)];
+            }));
         }
     }
 }
@@ -107,13 +111,12 @@ fn numbers_of_events_are_not_used_twice_by_a_dfm_that_returns() {
 #[test]
 fn the_account_knows_events_whose_supervisor_and_dfm_have_returned() {
     for us in (0..8_000).step_by(250) {
-        passes(&Plan {
-            seed: 72,
-            counts: Counts { l2sv: 2, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 },
-            strategy: Strategy::TwoStep { robs_per_step: 2, step_accept: 1.0 },
-            faults: vec![restart(us + 4_000, 7, 9_000), restart(us, 3, 8_000)],
-            ..Plan::plain(20)
-        });
+        passes(&Plan::plain(20).with(|plan| {
+            plan.seed = 72;
+            plan.counts = Counts { l2sv: 2, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 };
+            plan.level2.strategy = Strategy::TwoStep { robs_per_step: 2, step_accept: 1.0 };
+            plan.course.faults = vec![restart(us + 4_000, 7, 9_000), restart(us, 3, 8_000)];
+        }));
     }
 }
 
@@ -284,15 +287,15 @@ fn events_accepted_without_all_data_are_counted_though_a_supervisor_dies_and_the
 /// Rejected without all its data, an event was to be in no file, and not to be missed either.
 #[test]
 fn an_incomplete_event_that_the_event_filter_rejects_counts_as_a_loss() {
-    let account = Plan {
-        input: InputKind::Level1,
-        links: Links { loss: 0.6, ..Links::perfect() },
-        request_timeout: Duration::from_micros(300),
-        policy: FilterPolicy::Random { accept: 0.0, seed: 1 },
-        ..Plan::plain(100)
-    }
-    .run_checked()
-    .account;
+    let account = Plan::plain(100)
+        .with(|plan| {
+            plan.input = InputKind::Level1;
+            plan.network.links = Links { loss: 0.6, ..Links::perfect() };
+            plan.building.request_timeout = Duration::from_micros(300);
+            plan.filter.policy = FilterPolicy::Random { accept: 0.0, seed: 1 };
+        })
+        .run_checked()
+        .account;
     assert_eq!((account.filter_rejected, account.recorded), (100, 0), "{account:#?}");
     assert!(account.built_incomplete > 0, "{account:#?}");
     let losses: Vec<(Cause, u64)> = account.losses().map(|loss| (loss.cause, loss.events)).collect();
@@ -303,10 +306,15 @@ fn an_incomplete_event_that_the_event_filter_rejects_counts_as_a_loss() {
 #[test]
 fn disks_of_the_first_edition_do_not_heal() {
     let failures = |edition| {
-        let Plan { disks_heal, .. } = Plan::draw_in(edition, 1, 1);
+        let disks_heal = Plan::draw_in(edition, 1, 1).recording.disks_heal;
         let healed_after = Some(Duration::from_millis(10));
         let spacing = Spacing::Fixed(Duration::from_micros(200));
-        let plan = Plan { record_failures: 0.5, spacing, healed_after, disks_heal, ..Plan::plain(200) };
+        let plan = Plan::plain(200).with(|plan| {
+            plan.recording.failures = 0.5;
+            plan.triggers.spacing = spacing;
+            plan.course.healed_after = healed_after;
+            plan.recording.disks_heal = disks_heal;
+        });
         let reports = plan.run_checked().ending.reports;
         SfoCounters::total(reports.values().filter(|report| report.role == Role::Sfo)).failures
     };
@@ -326,13 +334,12 @@ fn a_level_1_that_is_always_a_little_late_gets_on() {
 #[test]
 fn triggers_from_outside_that_are_over_end_a_run_that_was_paused() {
     for us in (1_000..3_000).step_by(50) {
-        passes(&Plan {
-            credit: Some(3),
-            limited: false,
-            crossings: Some(DeadTimeParameters { simple: 7468, complex: Vec::new() }),
-            faults: vec![(Duration::from_micros(us), Fault::Pause(Duration::from_micros(17_445)))],
-            ..Plan::plain(7)
-        });
+        passes(&Plan::plain(7).with(|plan| {
+            plan.triggers.credit = Some(3);
+            plan.triggers.limited = false;
+            plan.triggers.crossings = Some(DeadTimeParameters { simple: 7468, complex: Vec::new() });
+            plan.course.faults = vec![(Duration::from_micros(us), Fault::Pause(Duration::from_micros(17_445)))];
+        }));
     }
 }
 

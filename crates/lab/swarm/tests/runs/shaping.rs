@@ -26,16 +26,15 @@ struct Figures {
 
 /// Sixteen sources, two builders, each behind a port of 20 MB/s that holds so many bytes.
 fn plan(buffer_bytes: u64) -> Plan {
-    Plan {
-        input: InputKind::SelfTrigger,
-        counts: Counts { ros: SOURCES, sfi: 2, efd: 0, ..Plan::plain(1).counts },
-        port: Some(Port { bytes_per_s: BYTES_PER_S, buffer_bytes }),
-        pages: 1_000,
-        building: 32,
-        sfi_events: 64,
-        requests: 256,
-        ..Plan::plain(EVENTS)
-    }
+    Plan::plain(EVENTS).with(|plan| {
+        plan.input = InputKind::SelfTrigger;
+        plan.counts = Counts { ros: SOURCES, sfi: 2, efd: 0, ..Plan::plain(1).counts };
+        plan.building.port = Some(Port { bytes_per_s: BYTES_PER_S, buffer_bytes });
+        plan.readout.pages = 1_000;
+        plan.building.at_once = 32;
+        plan.building.events = 64;
+        plan.building.requests = 256;
+    })
 }
 
 fn figures(plan: &Plan) -> Figures {
@@ -53,7 +52,7 @@ fn figures(plan: &Plan) -> Figures {
 
 #[test]
 fn adaptive_credits_find_what_a_switch_takes() {
-    let of = |credits| figures(&Plan { credits, ..plan(6_000) });
+    let of = |credits| figures(&plan(6_000).with(|plan| plan.building.credits = credits));
     let (fixed, adaptive) = (of(CreditPolicy::Fixed), of(CreditPolicy::Adaptive));
     let both = format!("fixed {fixed:?}, adaptive {adaptive:?}");
     println!("{both}");
@@ -64,7 +63,7 @@ fn adaptive_credits_find_what_a_switch_takes() {
 
 #[test]
 fn adaptive_credits_cost_nothing_where_there_is_room() {
-    let of = |credits| figures(&Plan { credits, ..plan(1 << 30) });
+    let of = |credits| figures(&plan(1 << 30).with(|plan| plan.building.credits = credits));
     let (fixed, adaptive) = (of(CreditPolicy::Fixed), of(CreditPolicy::Adaptive));
     println!("fixed {fixed:?}, adaptive {adaptive:?}");
     assert!(adaptive.events_per_s > 0.95 * fixed.events_per_s, "fixed {fixed:?}, adaptive {adaptive:?}");
@@ -78,15 +77,17 @@ fn sources_without_a_processor_lose_nothing_of_their_rate() {
         let bytes_per_s = Some(BYTES_PER_S / u64::from(SOURCES) / 16);
         let push = Push { destination, window_bytes, bytes_per_s, burst_bytes: 0, group: 1, ahead: 100 };
         let slow = |index| (Duration::ZERO, Fault::Slow { node: NodeId(index), each, lasts: Duration::from_secs(60) });
-        let plan = Plan {
-            request_timeout: Duration::from_secs(60),
-            build_timeout: Duration::from_secs(60),
-            building: 8,
-            ..plan(1 << 30)
-        };
+        let plan = plan(1 << 30).with(|plan| {
+            plan.building.request_timeout = Duration::from_secs(60);
+            plan.building.timeout = Duration::from_secs(60);
+            plan.building.at_once = 8;
+        });
         let sources = plan.applications().into_iter().filter(|application| application.role == Role::Ros);
         let faults = sources.map(|application| slow(application.node.0)).collect();
-        figures(&Plan { push: Some(push), faults, ..plan })
+        figures(&plan.with(|plan| {
+            plan.building.push = Some(push);
+            plan.course.faults = faults;
+        }))
     };
     let (prompt, late) = (of(Duration::ZERO), of(Duration::from_micros(350)));
     println!("prompt {prompt:?}, late {late:?}");
@@ -105,20 +106,19 @@ fn a_source_is_late_whose_time_comes_within_a_pass() {
         ahead: 1,
     };
     let (each, lasts) = (Duration::from_millis(6), Duration::from_millis(36));
-    let plan = Plan {
-        input: InputKind::Level1,
-        counts: Counts { l2sv: 1, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 },
-        in_flight: 5,
-        building: 3,
-        sfi_events: 4,
-        push: Some(push),
-        build_timeout: Duration::from_millis(10),
-        service: Duration::from_micros(15),
-        faults: vec![(Duration::from_millis(1), Fault::Slow { node: NodeId(4), each, lasts })],
-        ..Plan::plain(40)
-    };
+    let plan = Plan::plain(40).with(|plan| {
+        plan.input = InputKind::Level1;
+        plan.counts = Counts { l2sv: 1, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 };
+        plan.triggers.in_flight = 5;
+        plan.building.at_once = 3;
+        plan.building.events = 4;
+        plan.building.push = Some(push);
+        plan.building.timeout = Duration::from_millis(10);
+        plan.network.service = Duration::from_micros(15);
+        plan.course.faults = vec![(Duration::from_millis(1), Fault::Slow { node: NodeId(4), each, lasts })];
+    });
     for seed in 0..100 {
-        assert_eq!(Plan { seed, ..plan.clone() }.verdict(), None, "seed {seed}");
+        assert_eq!(plan.clone().with(|plan| plan.seed = seed).verdict(), None, "seed {seed}");
     }
 }
 
@@ -127,7 +127,7 @@ fn rate_division_does_not_overflow_a_switch() {
     let of = |bytes_per_s| {
         let (destination, window_bytes) = (Destination::Assigned, 1 << 20);
         let push = Push { destination, window_bytes, bytes_per_s, burst_bytes: 0, group: 1, ahead: 100 };
-        figures(&Plan { push: Some(push), ..plan(16_000) })
+        figures(&plan(16_000).with(|plan| plan.building.push = Some(push)))
     };
     let (free, shaped) = (of(None), of(Some(BYTES_PER_S / u64::from(SOURCES))));
     let both = format!("as it comes {free:?}, shaped {shaped:?}");

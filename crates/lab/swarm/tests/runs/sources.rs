@@ -27,13 +27,17 @@ fn plain(events: u64) -> Plan {
     };
     let each = [(0, 0), (0, 1), (1, 0), (1, 1)].map(drawn).to_vec();
     let sending = Some(Sending { gaps: 0.3, more: 0, each, slices: None });
-    Plan { input: InputKind::Level1, robs_per_ros: 2, sending, ..Plan::plain(events) }
+    Plan::plain(events).with(|plan| {
+        plan.input = InputKind::Level1;
+        plan.readout.robs_per_ros = 2;
+        plan.readout.sending = sending;
+    })
 }
 
 #[test]
 fn every_fragment_of_good_sources_is_recorded() {
     for input in [InputKind::Level1, InputKind::Level2] {
-        let outcomes = Plan { input, ..plain(500) }.run_checked();
+        let outcomes = plain(500).with(|plan| plan.input = input).run_checked();
         let account = outcomes.account;
         assert_eq!((account.level1, account.built_incomplete, account.residual), (500, 0, 0), "{account:#?}");
         assert!(outcomes.sources.iter().all(|source| source.sent == 500), "{:?}", outcomes.sources);
@@ -58,7 +62,7 @@ fn sources_misbehave_in_every_way_there_is() {
             silent += u64::from(source.habits.is_silent && doings.connected > 0);
             read_out_crashed += u64::from(outcomes.touched.contains(&source.ros));
         }
-        let drawn = plan.sending.iter().flat_map(|sending| &sending.each);
+        let drawn = plan.readout.sending.iter().flat_map(|sending| &sending.each);
         drawn.for_each(|drawn| {
             unordered += u64::from(drawn.is_unordered);
             tolerated += u64::from(drawn.is_tolerated);

@@ -6,13 +6,13 @@ use base::ids::Role;
 use configuration::{Sampling, SamplingStage};
 use dataflow::level1::pace::Spacing;
 use dataflow::report::{Counters, EfdCounters, SfiCounters};
-use simulator::world::{Fault, Links, Outcomes};
+use simulator::world::{Fault, Links, Outcomes, Watched};
 use swarm::{InputKind, Plan};
 
 /// A run in which somebody asks for samples at these times.
 fn watched(plan: &Plan, at_us: &[u64]) -> Outcomes {
-    let faults = at_us.iter().map(|at| (Duration::from_micros(*at), Fault::Watch)).collect();
-    Plan { faults, ..plan.clone() }.run_checked()
+    let faults = at_us.iter().map(|at| (Duration::from_micros(*at), Fault::Watch(Watched::WholeEvents))).collect();
+    plan.clone().with(|plan| plan.course.faults = faults).run_checked()
 }
 
 /// All counts of all applications, but for those of samples.
@@ -39,7 +39,12 @@ fn a_watcher_that_is_stuck_changes_no_count() {
         let links = Links { latency: Duration::ZERO, ..Links::perfect() };
         let sampling = Sampling { stages, ..Sampling::default() };
         let spacing = Spacing::Fixed(Duration::from_micros(200));
-        let plan = Plan { input, spacing, links, sampling, ..Plan::plain(500) };
+        let plan = Plan::plain(500).with(|plan| {
+            plan.input = input;
+            plan.triggers.spacing = spacing;
+            plan.network.links = links;
+            plan.sampling = sampling;
+        });
         let unwatched = watched(&plan, &[]);
         let stuck = watched(&plan, &[200]);
         let all_along: Vec<u64> = (1..400).map(|times| times * 200).collect();

@@ -40,6 +40,12 @@ impl Book {
         self.is_started = true;
     }
 
+    /// Nothing of the run before is waited for any more, and this one has not begun.
+    pub(super) fn await_run(&mut self, run: u32) {
+        self.start(run);
+        self.is_started = false;
+    }
+
     pub(super) fn check(&self, head: &RecordHead) -> Result<Entry, Violation> {
         let (len_max, expected) = match head.kind {
             Kind::Fragment => (self.size_max, "at most size_max of the source"),

@@ -19,6 +19,7 @@ use crate::error::LinkError;
 pub(super) struct Doorway {
     socket: OwnedFd,
     readiness: Readiness,
+    is_registered: bool,
     address: String,
     /// The socket in the file system, removed in the end.
     path: Option<PathBuf>,
@@ -38,19 +39,24 @@ impl Doorway {
                     _ => Address::Tcp(address),
                 };
                 let address = address.to_string();
-                Ok(Self { socket: listener.into(), readiness, address, path: None })
+                Ok(Self { socket: listener.into(), readiness, is_registered: false, address, path: None })
             }
             Address::Udp(_) | Address::File(_) => unreachable!("devices do not connect"),
             Address::Shared(path) => {
                 let listener = bind_in_folder(path, at)?;
                 listener.set_nonblocking(true).map_err(|error| refusal_of("fcntl", &error, at))?;
-                Ok(Self { socket: listener.into(), readiness, address: at.to_string(), path: Some(path.clone()) })
+                let (address, path) = (at.to_string(), Some(path.clone()));
+                Ok(Self { socket: listener.into(), readiness, is_registered: false, address, path })
             }
         }
     }
 
+    /// Once for all runs.
     pub(super) fn register(&mut self, poller: &mut Poller) -> Result<(), OsError> {
-        self.readiness = poller.register(&self.socket)?;
+        if !self.is_registered {
+            self.readiness = poller.register(&self.socket)?;
+            self.is_registered = true;
+        }
         Ok(())
     }
 

@@ -83,6 +83,15 @@ impl Line {
         self.say(&order.to_record());
     }
 
+    /// What the source still sends of the run before is dropped.
+    pub(super) fn await_run(&mut self, run: u32) {
+        match self {
+            Self::Stream(line) => line.await_run(run),
+            Self::Shared(line) => line.book.await_run(run),
+            Self::Device(_) => {}
+        }
+    }
+
     /// Tells the source why, if it hears.
     pub(super) fn dismiss(&mut self, reason: Lost) {
         if let Lost::Violated(_) = reason {

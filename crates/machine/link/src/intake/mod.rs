@@ -46,7 +46,7 @@ use stranger::{Step, Stranger};
 use stream::StreamLine;
 
 /// What an intake is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntakeParameters {
     /// Where it listens.
     pub at: Address,
@@ -92,8 +92,16 @@ pub struct Intake {
     /// Says to sources whether our scheduler sleeps.
     sleep: Option<Arc<SleepWord>>,
     told: Told,
+    /// Whether the next poll says that the source is there, as it stayed after the run before.
+    has_stayed: bool,
+    /// Whether the source was between two runs and has no other yet, and what it has said last since.
+    is_resting: bool,
+    said: Option<String>,
     /// Whether fragments come one by one.
     is_single: bool,
+    /// Why nobody follows the source that is there, and whether people know.
+    last_because: Option<&'static str>,
+    is_last_told: bool,
     counters: IntakeCounters,
 }
 
@@ -220,7 +228,12 @@ impl Intake {
             waker,
             sleep,
             told,
+            has_stayed: false,
+            is_resting: false,
+            said: None,
             is_single: false,
+            last_because: None,
+            is_last_told: false,
             counters,
         })
     }
@@ -230,6 +243,43 @@ impl Intake {
     #[must_use]
     pub fn one_by_one(self) -> Self {
         Self { is_single: true, ..self }
+    }
+
+    /// Leaves the run. The source stays, and waits for the next one; it stops if nobody has told it to. `None` of a device that knows
+    /// nothing of runs: it would send on.
+    #[must_use]
+    pub fn rest(mut self) -> Option<Self> {
+        if self.told.is_running {
+            self.order(LinkOrder::Stop);
+        }
+        self.doorway.is_some().then_some(self)
+    }
+
+    /// Whether it is what these parameters ask for, whatever the run.
+    pub fn suits(&self, parameters: &IntakeParameters) -> bool {
+        let of_run = IntakeParameters { run: parameters.run, ..self.parameters.clone() };
+        of_run == *parameters
+    }
+
+    /// Goes on with another run. A source that has stayed is told its number with [`LinkOrder::Start`], as one that comes.
+    #[must_use]
+    pub fn resume(mut self, run: u32) -> Self {
+        // It need not have been told before it rested.
+        self.order(LinkOrder::On);
+        self.parameters.run = run;
+        self.told = Told { run, is_running: false, is_off: false };
+        self.line.iter_mut().for_each(|line| line.await_run(run));
+        self.has_stayed = self.line.is_some();
+        self.is_resting = self.has_stayed;
+        (self.question, self.counters) = (Question::default(), IntakeCounters::default());
+        (self.last_because, self.is_last_told) = (None, false);
+        self
+    }
+
+    /// Keeps out, for this reason, whoever comes when the source that is there has gone. They may try again: without a reason, all are
+    /// let in.
+    pub fn let_nobody_follow(&mut self, because: Option<&'static str>) {
+        self.last_because = because;
     }
 
     /// Lets a scheduler sleep until somebody comes.
@@ -248,13 +298,30 @@ impl Intake {
     /// that comes is registered with it. Returns whether anything came.
     pub fn poll(&mut self, now: Time, poller: &mut Poller, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
         let room = if self.is_single { room.min(1) } else { room };
+        if core::mem::take(&mut self.has_stayed) {
+            deliver(Arrival::Up { name: self.parameters.name.clone() });
+        }
+        if let Some(text) = self.said.take_if(|_| !self.is_resting) {
+            deliver(Arrival::Status(text));
+        }
+        let (was_up, stale) = (self.line.is_some(), self.counters.stale);
         let is_busy = self.poll_line(now, poller, room, deliver);
+        // A single fragment of a former run has turned the link off, and nobody else asks for the next one.
+        if self.is_single && self.counters.stale > stale && !self.told.is_off {
+            self.order(LinkOrder::On);
+        }
+        // Whoever is told that the source has gone may have a word on who follows.
+        if was_up && self.line.is_none() {
+            return true;
+        }
         is_busy | self.meet(now, poller, deliver)
     }
 
     /// Whether a poll with so much room may find something. No system call.
     pub fn is_ready(&self, now: Time, room: usize) -> bool {
-        self.line.as_ref().is_some_and(|line| line.is_ready(now, room, &self.pool))
+        self.has_stayed
+            || (self.said.is_some() && !self.is_resting)
+            || self.line.as_ref().is_some_and(|line| line.is_ready(now, room, &self.pool))
             || self.doorway.as_ref().is_some_and(Doorway::is_acceptable)
             || (!self.is_ending() && self.strangers.iter().any(Stranger::is_ready))
     }
@@ -267,6 +334,7 @@ impl Intake {
     /// Tells the source, and every one that comes later.
     pub fn order(&mut self, order: LinkOrder) {
         let told = &mut self.told;
+        self.is_resting &= !matches!(order, LinkOrder::Start { .. });
         match order {
             LinkOrder::Start { run } => *told = Told { run, is_running: true, is_off: told.is_off },
             LinkOrder::Stop => told.is_running = false,
@@ -304,7 +372,13 @@ impl Intake {
 
     fn poll_line(&mut self, now: Time, poller: &mut Poller, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
         let Some(line) = &mut self.line else { return false };
-        match line.poll(now, poller, room, &self.pool, &mut self.counters, deliver) {
+        let (is_resting, said) = (self.is_resting, &mut self.said);
+        let mut sift = |arrival| match arrival {
+            // It may have said much meanwhile.
+            Arrival::Status(text) if is_resting => *said = Some(text),
+            arrival => deliver(arrival),
+        };
+        match line.poll(now, poller, room, &self.pool, &mut self.counters, &mut sift) {
             Ok(is_busy) => {
                 if is_busy || line.is_held() {
                     self.question.answer();
@@ -400,6 +474,12 @@ impl Intake {
                 Verdict::Wait => return self.turn_away(&stranger, why, true, &mut |_| {}),
                 Verdict::Replace => self.lose(Lost::Silent, deliver),
             }
+        }
+        if let Some(why) = self.last_because {
+            // It tries many times a second; people are told of the first time.
+            let is_told = core::mem::replace(&mut self.is_last_told, true);
+            let nobody: &mut dyn FnMut(Arrival) = &mut |_| {};
+            return self.turn_away(&stranger, why.to_owned(), true, if is_told { nobody } else { deliver });
         }
         let welcome = Welcome { proof, size_max: self.parameters.size_max as u32, memory: None, run: self.told.run };
         let mut line = match self.line_with(stranger, welcome, poller) {

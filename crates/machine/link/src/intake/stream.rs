@@ -62,6 +62,12 @@ impl StreamLine {
         }
     }
 
+    /// A fragment of the run before that has not come as a whole is dropped when it has.
+    pub(super) fn await_run(&mut self, run: u32) {
+        self.book.await_run(run);
+        self.partial.iter_mut().for_each(|partial| partial.page = None);
+    }
+
     pub(super) fn is_ready(&self, room: usize, pool: &Pool) -> bool {
         let can_go_on = match self.held {
             Held::Bytes => self.channel.readiness.is_readable(),

@@ -45,8 +45,9 @@ impl Told {
         std::mem::take(&mut self.is_asked)
     }
 
-    pub(super) fn next_order(&mut self) -> Option<Order> {
-        self.orders.pop_front()
+    /// A start stays where it is while the source is stopping.
+    pub(super) fn next_order(&mut self, is_stopping: bool) -> Option<Order> {
+        self.orders.pop_front_if(|order| !(is_stopping && matches!(order, Order::Start { .. })))
     }
 
     /// Why the link ended, if the other end said so.

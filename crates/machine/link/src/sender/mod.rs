@@ -63,6 +63,8 @@ pub struct Sender {
     told: Told,
     run: u32,
     is_running: bool,
+    /// Whether the run is to end, and has not been ended.
+    is_stopping: bool,
     sequence: u64,
     size_max: usize,
     reserved: Option<usize>,
@@ -96,6 +98,7 @@ impl Sender {
             told,
             run,
             is_running: false,
+            is_stopping: false,
             sequence: 0,
             size_max,
             reserved: None,
@@ -105,7 +108,8 @@ impl Sender {
         })
     }
 
-    /// Flushes, then waits for an order, or until there may be room again for what was last refused, or for so long.
+    /// Flushes, then waits for an order, or until there may be room again for what was last refused, or for so long. The start of the
+    /// next run waits for the [`end`](Self::end) of this one.
     ///
     /// # Errors
     /// A partition that does not keep to the protocol.
@@ -113,7 +117,7 @@ impl Sender {
         let until = clock::now() + timeout;
         loop {
             self.exchange(true)?;
-            if let Some(order) = self.told.next_order() {
+            if let Some(order) = self.told.next_order(self.is_stopping) {
                 return Ok(self.obey(order));
             }
             if self.is_closed {
@@ -205,7 +209,7 @@ impl Sender {
     /// # Errors
     /// A link that has ended.
     pub fn end(&mut self) -> Result<(), LinkError> {
-        self.is_running = false;
+        (self.is_running, self.is_stopping) = (false, false);
         self.say(&RecordHead { sequence: self.sequence, ..RecordHead::plain(Kind::End, 0) }, &[])?;
         self.exchange(false)
     }
@@ -280,11 +284,15 @@ impl Sender {
     }
 
     fn obey(&mut self, order: Order) -> Order {
-        if let Order::Start { run } = order {
-            if run != self.run {
-                (self.run, self.sequence) = (run, 0);
+        match order {
+            Order::Start { run } => {
+                if run != self.run {
+                    (self.run, self.sequence) = (run, 0);
+                }
+                self.is_running = true;
             }
-            self.is_running = true;
+            Order::Stop => self.is_stopping = self.is_running,
+            Order::Nothing | Order::Closed => {}
         }
         order
     }

@@ -31,6 +31,8 @@ pub(super) struct Opened {
 enum Failed {
     /// Another may succeed.
     ForNow(String),
+    /// Likewise, after an answer.
+    Taken(String),
     Lastingly(LinkError),
 }
 
@@ -38,14 +40,20 @@ enum Failed {
 pub(super) fn open(at: &str, settings: &Settings) -> Result<(Opened, Inbox), LinkError> {
     let until = clock::now() + settings.patience;
     loop {
-        let last = match try_once(at, settings, until.max(clock::now() + ANSWER_MIN)) {
+        let (last, is_taken) = match try_once(at, settings, until.max(clock::now() + ANSWER_MIN)) {
             Ok(opened) => return Ok(opened),
             Err(Failed::Lastingly(error)) => return Err(error),
-            Err(Failed::ForNow(last)) => last,
+            Err(Failed::ForNow(last)) => (last, false),
+            Err(Failed::Taken(why)) => (why, true),
         };
         let left = until.since(clock::now());
         if left.is_zero() {
-            return Err(LinkError::NoPartition { at: at.to_owned(), patience: settings.patience, last });
+            let (at, patience) = (at.to_owned(), settings.patience);
+            return Err(if is_taken {
+                LinkError::Taken { at, patience, why: last }
+            } else {
+                LinkError::NoPartition { at, patience, last }
+            });
         }
         // Nothing says when somebody will listen there.
         sleep(&[], false, left.min(BETWEEN_TRIES))?;
@@ -122,7 +130,7 @@ impl Meeting<'_> {
                     let Self { socket, inbox, descriptors, .. } = self;
                     return Ok((Opened { socket, welcome, descriptors }, inbox));
                 }
-                Said::Refused { why, again: true } => return Err(Failed::ForNow(why)),
+                Said::Refused { why, again: true } => return Err(Failed::Taken(why)),
                 Said::Refused { why, again: false } => {
                     return Err(Failed::Lastingly(LinkError::Refused { at: self.at.to_owned(), why }));
                 }

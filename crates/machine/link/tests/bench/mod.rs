@@ -43,6 +43,7 @@ pub(crate) struct Bench {
     pub(crate) ahead: Duration,
     came: Vec<Came>,
     at: String,
+    parameters: IntakeParameters,
     folder: TempDir,
 }
 
@@ -142,10 +143,10 @@ impl Bench {
         let mut parameters = parameters(Address::of_intake(&at, "test").unwrap(), key);
         change(&mut parameters);
         let mut poller = Poller::new().unwrap();
-        let mut intake = open_intake(parameters).unwrap();
+        let mut intake = open_intake(parameters.clone()).unwrap();
         intake.register(&mut poller).unwrap();
         let (at, room, keeps_pages, kept, came) = (intake.address(), usize::MAX >> 1, false, Vec::new(), Vec::new());
-        Self { intake, poller, room, keeps_pages, kept, ahead: Duration::ZERO, came, at, folder }
+        Self { intake, poller, room, keeps_pages, kept, ahead: Duration::ZERO, came, at, parameters, folder }
     }
 
     /// For a device that knows nothing of Weir.
@@ -194,6 +195,16 @@ impl Bench {
         self.intake.order(LinkOrder::Start { run });
         self.expect(&mut sender, Order::Start { run });
         sender
+    }
+
+    /// Leaves the run, and goes on with the next one.
+    pub(crate) fn into_run(mut self, run: u32) -> Self {
+        let next = IntakeParameters { run, ..self.parameters.clone() };
+        let resting = self.intake.rest().expect("a source that hears of runs");
+        assert!(resting.suits(&next) && !resting.suits(&IntakeParameters { pages: 1, ..next }));
+        self.intake = resting.resume(run);
+        self.intake.register(&mut self.poller).unwrap();
+        self
     }
 
     /// Ends the intake, and keeps the folder of its socket.

@@ -21,6 +21,8 @@ impl Checker<'_> {
                 let given = [
                     ("control.otlp_certificate", certificate.is_some()),
                     ("control.otlp_interval", interval.is_some()),
+                    ("control.otlp_headers", control.otlp_headers.is_some()),
+                    ("control.otlp_compression", control.otlp_compression.is_some()),
                 ];
                 if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
                     let message = "needs control.otlp, the collector, which is absent".to_owned();

@@ -23,14 +23,15 @@ impl Checker<'_> {
     fn sample_options(&mut self) {
         let p = self.partition;
         let (ros, input) = (&p.ros, &p.input);
+        let has_sample = ros.input == RosInput::Sample || p.played_input() == Some(RosInput::Sample);
         let only_for_samples = [("input.mix", input.mix.is_some()), ("input.pad_to", input.pad_to.is_some())];
         for (key, present) in only_for_samples {
-            if present && ros.input != RosInput::Sample {
+            if present && !has_sample {
                 let message = format!("only for ros.input = \"sample\", which is {}", word(ros.input));
                 self.problem(&[key, "ros.input"], message);
             }
         }
-        if let Some(pad_to) = input.pad_to.filter(|_| ros.input == RosInput::Sample) {
+        if let Some(pad_to) = input.pad_to.filter(|_| has_sample) {
             let needed = pad_to.bytes().saturating_add(FRAGMENT_OVERHEAD_BYTES);
             if needed > ros.page_size.bytes() {
                 let message = format!(

@@ -1,7 +1,7 @@
 //! What sources that send by themselves demand: `[[source]]`, `ros.input = "links"` and `level1.source = "link"`.
 
 use super::{Checker, is_word, word};
-use crate::tables::{Handshake, Level1, Level1Source, LinkSource, Matching, OnMissing, RosInput};
+use crate::tables::{Handshake, Level1, Level1Source, LinkSource, Matching, OnMissing, RosInput, SourceClock};
 use crate::units::{Interval, Size};
 
 impl Checker<'_> {
@@ -89,6 +89,9 @@ impl Checker<'_> {
             self.problem(&[&key("chunks")], message);
         }
         self.matching(place, source);
+        self.emulated(place, source);
+        self.played(place, source);
+        self.played_apart(place, source);
         if matches!(source.on_missing, OnMissing::Drop | OnMissing::DebugStream) && p.event_filter().is_none() {
             let message = format!("{} needs [ef] or [sfo]", word(source.on_missing));
             self.problem(&[&key("on_missing")], message);
@@ -116,6 +119,12 @@ impl Checker<'_> {
             }
             _ => {}
         }
+        if level1 == Some(Level1Source::Time) && source.clock == SourceClock::Model {
+            let message = "not with level1.source = \"time\": nothing but triggers shows how a clock of its own goes, so its data would \
+                           be in no slice; expected \"none\", and a source whose clock is that of all sources"
+                .to_owned();
+            self.problem(&[&key("clock"), "level1.source"], message);
+        }
         let keys = [
             ("chunks", source.chunks != LinkSource::default().chunks, Matching::Time),
             ("before", source.before.is_some(), Matching::Time),
@@ -134,7 +143,7 @@ impl Checker<'_> {
         let Some(handshake) = source.handshake else { return };
         let p = self.partition;
         let key = format!("source.{place}.handshake");
-        if !(source.address().starts_with("shm:") || source.address().starts_with("tcp:")) {
+        if !source.is_program() {
             let message =
                 "only for a program, with shm: or tcp:, which hears that busy has fallen, and says when T0 comes";
             self.problem(&[&key, &format!("source.{place}.at")], message.to_owned());

@@ -50,7 +50,6 @@ impl Checker<'_> {
                 format!("expected one of {}, found {role:?}{}", stems.join(", "), did_you_mean(&role, &stems));
             self.problem(&["simulation.cost", "simulation.edge_roles", "simulation.second_port_roles"], message);
         }
-        self.simulated_sources(simulation);
         self.faults();
     }
 }

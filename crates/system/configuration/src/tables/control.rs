@@ -28,6 +28,19 @@ pub struct Control {
     pub otlp_certificate: Option<String>,
     /// How often the collector gets metrics; by default every 10 s. It gets messages at once.
     pub otlp_interval: Option<Interval>,
+    /// File of HTTP headers that the collector wants, such as `Authorization: Bearer TOKEN`, one in a line, which its owner alone can read;
+    /// relative to this file. So no secret stands in the configuration.
+    pub otlp_headers: Option<String>,
+    /// How requests to the collector are compressed; by default they are not.
+    pub otlp_compression: Option<OtlpCompression>,
+}
+
+/// How requests to a collector are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OtlpCompression {
+    /// As each collector takes it.
+    Gzip,
 }
 
 impl Control {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FRAGMENT_OVERHEAD_BYTES, FrameDescription};
+use super::{EmulatedSource, FRAGMENT_OVERHEAD_BYTES, FrameDescription, RosInput};
 use crate::shift::Shift;
 use crate::units::{Interval, Size};
 
@@ -61,6 +61,12 @@ pub struct LinkSource {
     /// S-LINK the host that may connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
+    /// The partition is the source itself, and sends this over the link; no program is awaited then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub play: Option<Play>,
+    /// What is sent in its place where it is emulated.
+    #[serde(skip_serializing_if = "EmulatedSource::is_default")]
+    pub emulated: EmulatedSource,
 }
 
 impl Default for LinkSource {
@@ -83,6 +89,8 @@ impl Default for LinkSource {
             chunks: 16,
             frame: None,
             from: None,
+            play: None,
+            emulated: EmulatedSource::default(),
         }
     }
 }
@@ -104,6 +112,12 @@ impl LinkSource {
         if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
     }
 
+    /// Whether a program connects there, and no device sends: only then it can be played.
+    pub fn is_program(&self) -> bool {
+        let at = self.address();
+        at.starts_with("shm:") || at.starts_with("tcp:")
+    }
+
     /// Bits of its numbers, if they begin again after fewer than 64.
     pub fn bits_of_numbers(&self) -> Option<u32> {
         self.number_bits.or((self.handshake == Some(Handshake::Eudet)).then_some(EUDET_BITS))
@@ -112,6 +126,38 @@ impl LinkSource {
     /// Source identifier of its ROB, where it is in this place of the list.
     pub fn source_id(&self, place: usize) -> u32 {
         self.id.unwrap_or(FIRST_ID.saturating_add(u32::try_from(place).unwrap_or(u32::MAX)))
+    }
+}
+
+/// What a partition sends in the place of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Play {
+    /// Data that are made up, as `source.emulated` says.
+    Emulator,
+    /// What the ROB has in the sample of `input.files`.
+    Sample,
+    /// What the ROB has in the recorded files of `input.files`.
+    Replay,
+}
+
+impl Play {
+    /// Its name in a configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Emulator => "emulator",
+            Self::Sample => "sample",
+            Self::Replay => "replay",
+        }
+    }
+
+    /// The input that it takes data from.
+    pub const fn input(self) -> Option<RosInput> {
+        match self {
+            Self::Emulator => None,
+            Self::Sample => Some(RosInput::Sample),
+            Self::Replay => Some(RosInput::Replay),
+        }
     }
 }
 

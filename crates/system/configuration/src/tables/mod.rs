@@ -6,6 +6,7 @@ mod control;
 mod cores;
 mod datagrams;
 mod dead_time;
+mod emulated_source;
 mod frame;
 mod generator;
 mod host;
@@ -16,7 +17,6 @@ mod processing;
 mod readout;
 mod recording;
 mod sampling;
-mod simulated_source;
 mod simulation;
 mod stream;
 mod system;
@@ -29,17 +29,18 @@ pub use building::{
     SfiAssignment,
 };
 pub use carriers::{Carrier, GroupCarrier, MessageType, OrderedCarrier, Way};
-pub use control::Control;
+pub use control::{Control, OtlpCompression};
 pub(crate) use cores::CORES_MAX;
 pub use cores::Cores;
 pub use datagrams::{Authenticate, Udp};
 pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
+pub use emulated_source::{EmulatedSource, SizeSpread};
 pub use frame::{ByteOrder, FrameCounter, FrameDescription, FrameField, FrameLength, FrameTicks};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
 pub use host::{Counts, Host, Launcher};
 pub use input::{Input, Mix};
-pub use link_source::{Handshake, LinkSource, Matching, OnMissing, SourceClock};
+pub use link_source::{Handshake, LinkSource, Matching, OnMissing, Play, SourceClock};
 pub use menu::{Algorithm, Chain, Cuts, Menu};
 pub use processing::Pt;
 pub use readout::{
@@ -47,7 +48,6 @@ pub use readout::{
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use sampling::{Sampling, SamplingStage};
-pub use simulated_source::{SimulatedSource, SizeSpread};
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret};

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::SimulatedSource;
 use crate::units::{Fraction, Interval, Size};
 
 /// `[simulation]`: the machines and networks that `weir sim` puts the partition on. `weir run` does not look at it.
@@ -72,16 +71,6 @@ pub struct Simulation {
     pub cost: Vec<InputCost>,
     /// What goes wrong.
     pub fault: Vec<SimulatedFault>,
-    /// What sources that send by themselves send.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub source: Vec<SimulatedSource>,
-}
-
-impl Simulation {
-    /// What this source sends.
-    pub fn source(&self, name: &str) -> SimulatedSource {
-        self.source.iter().find(|source| source.name == name).cloned().unwrap_or_default()
-    }
 }
 
 impl Default for Simulation {
@@ -116,7 +105,6 @@ impl Default for Simulation {
             driver: None,
             cost: Vec::new(),
             fault: Vec::new(),
-            source: Vec::new(),
         }
     }
 }

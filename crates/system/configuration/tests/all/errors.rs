@@ -388,6 +388,14 @@ fn the_collector() {
         "--set control.otlp_certificate: needs control.otlp, the collector, which is absent"
     );
     assert_eq!(
+        all(&["control.otlp_headers=headers"]),
+        "--set control.otlp_headers: needs control.otlp, the collector, which is absent"
+    );
+    assert_eq!(
+        all(&["control.otlp_compression=gzip"]),
+        "--set control.otlp_compression: needs control.otlp, the collector, which is absent"
+    );
+    assert_eq!(
         all(&["control.otlp=http://c", "control.otlp_certificate=ca.pem"]),
         "--set control.otlp_certificate: expected a collector behind https:// in control.otlp, found \"http://c\""
     );

@@ -2,6 +2,7 @@
 
 mod boards;
 mod constants;
+mod emulated;
 mod errors;
 mod inputs;
 mod matching;

@@ -56,6 +56,7 @@ fn what_does_not_go_together_is_said() {
         ("source = \"time\"\nwindow = \"2 ms\"", "", "expected a time up to that of level1.slice"),
         ("source = \"link\"", "on_missing = \"drop\"", "\"drop\" needs [ef] or [sfo]"),
         ("source = \"link\"", "match = \"time\"\noffset = \"3\"", "offset"),
+        ("source = \"time\"", "clock = \"model\"", "source.1.clock: not with level1.source = \"time\""),
     ] {
         let found = error(level1, device);
         assert!(found.contains(expected), "{device}: {found}");

@@ -44,6 +44,8 @@ const EVERYTHING: &[&str] = &[
     "control.otlp=https://127.0.0.1:4318",
     "control.otlp_certificate=authorities.pem",
     "control.otlp_interval=5 s",
+    "control.otlp_headers=collector.headers",
+    "control.otlp_compression=gzip",
     "sampling.samples=5",
 ];
 
@@ -61,7 +63,6 @@ const OTHERS: &[&str] = &[
     "level1.after",
     "level1.grace",
     "source",
-    "simulation.source",
     "host",
     "run.number",
     "dfm.rate",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use configuration::{ConfigurationError, Partition, Size, SizeDistribution, SizeSpread};
+use configuration::Partition;
 
 #[test]
 fn the_scenarios_are_good() {
@@ -68,74 +68,6 @@ fn faults_that_could_not_happen_are_refused() {
     for key in ["message_stale", "message_wrong_run"] {
         assert_refused(&[farm, &format!("simulation.{key}=1 %")], "travel in datagrams");
     }
-}
-
-#[test]
-fn what_sources_send_in_a_simulation_is_described_or_has_defaults() {
-    let beam = with_sources(
-        "link",
-        &["{ name = \"tlu\", rate = \"2 kHz\", size = \"40 B\" }, \
-           { name = \"device\", delay = \"1 ms\", efficiency = \"80 %\", spread = \"exponential\" }"],
-    );
-    let simulation = beam.unwrap().simulation.unwrap();
-    let (tlu, device) = (simulation.source("tlu"), simulation.source("device"));
-    let kilobyte = Size::from_bytes(1000);
-    assert_eq!(tlu.interval().ns(), 500_000);
-    assert_eq!(tlu.sizes(Size::from_bytes(100)), SizeDistribution::Fixed(Size::from_bytes(40)));
-    assert_eq!(device.spread, SizeSpread::Exponential);
-    assert_eq!(device.sizes(Size::from_bytes(5000)), SizeDistribution::Exponential { mean: kilobyte });
-    assert_eq!(device.sizes(Size::from_bytes(500)), SizeDistribution::Exponential { mean: Size::from_bytes(500) });
-    let other = simulation.source("of which nothing is said");
-    assert_eq!((other.interval().ns(), other.sizes(kilobyte)), (1_000_000, SizeDistribution::Fixed(kilobyte)));
-    let sliced = with_sources("time", &["{ name = \"tlu\", chunk = \"3 ms\", overlap = \"10 %\" }"]);
-    let simulation = sliced.unwrap().simulation.unwrap();
-    let chunks = ["tlu", "device"].map(|name| simulation.source(name).chunk(10_000_000).ns());
-    assert_eq!(chunks, [3_000_000, 2_000_000]);
-}
-
-#[test]
-fn what_no_source_could_send_is_refused() {
-    for (level1, source, word) in [
-        (
-            "link",
-            "{ rate = \"1 kHz\" }",
-            "simulation.source.0.name: expected the name of a [[source]], one of tlu, device",
-        ),
-        ("link", "{ name = \"divice\" }", "did you mean `device`?"),
-        ("link", "{ name = \"tlu\" }, { name = \"tlu\" }", "expected each source once"),
-        ("link", "{ name = \"device\", rate = \"1 kHz\" }", "only for the source that leads"),
-        ("link", "{ name = \"tlu\", rate = \"0 Hz\" }", "expected a rate above 0"),
-        ("link", "{ name = \"tlu\", rate = \"1 MHz\" }", "expected at most 200 kHz, found 1 MHz"),
-        ("link", "{ name = \"tlu\", delay = \"1 ms\" }", "not for the source that leads"),
-        ("link", "{ name = \"tlu\", efficiency = \"10 %\" }", "only for a source that follows one that leads"),
-        ("link", "{ name = \"tlu\", size = \"2 kB\" }", "expected at most source.0.size_max, which is 1500 B"),
-        ("link", "{ name = \"device\", chunk = \"1 ms\" }", "only for level1.source = \"time\""),
-        ("time", "{ name = \"device\", rate = \"1 kHz\" }", "only for the source that leads"),
-        ("link", "{ name = \"device\", delay = \"200 ms\" }", "expected at most 100 ms, found 200 ms"),
-        ("time", "{ name = \"device\", chunk = \"0 s\" }", "expected a time above 0"),
-        (
-            "time",
-            "{ name = \"device\", chunk = \"4 us\" }",
-            "expected at least 5 us from one chunk to the next, found 4 us",
-        ),
-        ("time", "{ name = \"device\", overlap = \"99.9 %\" }", "expected at least 5 us from one chunk to the next"),
-        ("time", "{ name = \"device\", overlap = \"100 %\" }", "expected less than 100 %"),
-        ("time", "{ name = \"device\", spread = \"wide\" }", "exponential"),
-    ] {
-        let error = with_sources(level1, &[source]).unwrap_err().to_string();
-        assert!(error.contains(word), "{source}: {error}");
-    }
-    assert_refused(&["simulation.source=[{ name = \"tlu\" }]"], "only for ros.input = \"links\"");
-}
-
-fn with_sources(level1: &str, sources: &[&str]) -> Result<Partition, ConfigurationError> {
-    let text = format!(
-        "[partition]\nname = \"p\"\n[level1]\nsource = \"{level1}\"\n{}[ros]\ncount = 1\n[dfm]\n[sfi]\ncount = 1\n\
-         [[source]]\nname = \"tlu\"\nsize_max = \"1500 B\"\n[[source]]\nname = \"device\"\n",
-        if level1 == "time" { "slice = \"10 ms\"\n" } else { "" }
-    );
-    let sources = sources.join(",");
-    Partition::parse("p.toml", &text, &[format!("simulation.source=[{sources}]")])
 }
 
 fn assert_refused(keys: &[&str], word: &str) {

@@ -20,13 +20,14 @@ use transport::shm::{ShmLink, ShmOptions};
 use transport::tcp::{Connection, Listener, TcpOptions};
 use transport::waker::Waker;
 
+use super::backlog::{Backlog, Overdrawn};
 use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
 use super::links_error::LinksError;
 use super::sharing::{self, Sharing};
 use super::unproven::{Outcome, Unproven};
 use assembly::Assembly;
-use assembly::bounds::{self, Covered, SendQueue};
+use assembly::bounds::{self, Bounds, Covered, SendQueue};
 
 /// What happened on a connection, for whoever conducts the process.
 #[derive(Debug)]
@@ -81,6 +82,8 @@ pub struct NetworkOptions {
     tcp: TcpOptions,
     /// What the send queue of a connection may hold.
     queue: SendQueue,
+    /// What may be on its way under credits, once the partition is known.
+    bounds: Option<Bounds>,
     /// For connections through shared memory, if there are any.
     shm: Option<ShmOptions>,
     page_len: usize,
@@ -129,6 +132,8 @@ pub(super) enum NotSent {
     Gone,
     /// So many bytes wait, and no credit covers the message.
     NoRoom { covered: Covered, queued_bytes: usize },
+    /// More waits than the credit allows that covers the message.
+    Overdrawn(Overdrawn),
 }
 
 /// A peer was accepted.
@@ -141,6 +146,8 @@ struct Slot {
     connection: Channel,
     /// Of the frames from now on.
     numbers: FrameNumbers,
+    /// What waits to be sent.
+    backlog: Backlog,
     /// Who is at the other end, and what it lets through.
     passage: Passage,
     /// Whether this process has made the connection.
@@ -163,7 +170,8 @@ impl NetworkOptions {
         let frame_max = bounds::frame_max(partition);
         let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
         let buffer = transport.socket_buffer.map(|size| usize::try_from(size.bytes()).unwrap_or(usize::MAX));
-        let queue = assembly.bounds().send_queue();
+        let bounds = assembly.bounds();
+        let queue = bounds.send_queue();
         let tcp = TcpOptions {
             copy_below: usize::try_from(transport.copy_below.bytes()).unwrap_or(usize::MAX),
             queue_bytes_max: queue.bytes,
@@ -179,6 +187,7 @@ impl NetworkOptions {
             shm: sharing::options(partition, &tcp),
             tcp,
             queue,
+            bounds: Some(bounds),
             page_len,
             bulk_pages: bounds::receive_pages(partition, to_peers),
             control_pages: bounds::control_pages(to_peers),
@@ -226,6 +235,7 @@ impl NetworkOptions {
         Self {
             address,
             queue: SendQueue::of(tcp.queue_frames_max, tcp.queue_bytes_max),
+            bounds: None,
             tcp,
             shm: None,
             page_len: JOINING_PAGE_LEN,
@@ -473,7 +483,15 @@ impl Links {
                 let pool = if is_ours { &network.bulk } else { &network.control };
                 connection.renew(&network.options.tcp, pool).expect("the pools hold frames of the settings");
                 let accepted_at = (!is_ours).then_some(since);
-                let slot = Slot { connection, numbers, passage: Passage::new(peer), is_ours, accepted_at, port: None };
+                let slot = Slot {
+                    connection,
+                    numbers,
+                    passage: Passage::new(peer),
+                    is_ours,
+                    accepted_at,
+                    port: None,
+                    backlog: Backlog::default(),
+                };
                 let place = self.slots.partition_point(|(other, _)| *other < link);
                 self.slots.insert(place, (link, slot));
             }
@@ -557,14 +575,23 @@ impl Links {
         self.place(link).map(|place| &mut self.slots[place].1)
     }
 
-    /// Where a frame goes that is sent now, and its number.
-    pub(super) fn next_sent(&mut self, link: LinkId, message: &Message) -> Result<(&mut Channel, u32), NotSent> {
+    /// Where a frame of so many bytes goes that is sent now, and its number.
+    pub(super) fn next_sent(
+        &mut self,
+        link: LinkId,
+        envelope: &Envelope,
+        message: &Message,
+        len: usize,
+    ) -> Result<(&mut Channel, u32), NotSent> {
         let place = self.place(link).ok_or(NotSent::Gone)?;
         let network = self.network.as_ref().expect("who has connections has a network");
         let slot = &mut self.slots[place].1;
         let queued_bytes = slot.connection.queued_bytes();
         if let Some(covered) = network.options.queue.has_no_room(queued_bytes, message) {
             return Err(NotSent::NoRoom { covered, queued_bytes });
+        }
+        if let Some(bounds) = &network.options.bounds {
+            slot.backlog.note(queued_bytes, len, envelope, message, bounds).map_err(NotSent::Overdrawn)?;
         }
         Ok((&mut slot.connection, slot.numbers.next_sent()))
     }

@@ -5,6 +5,8 @@
 //! encoded into the send queue of its connection. A pass ends with one flush per connection: what one pass produces
 //! travels together.
 
+mod backlog;
+mod broadcasting;
 mod carriers;
 mod channel;
 mod checks;
@@ -14,6 +16,7 @@ mod filtering;
 mod frames;
 mod links;
 mod links_error;
+mod players;
 mod recorder;
 mod routes;
 mod sharing;
@@ -32,10 +35,11 @@ use std::sync::Arc;
 use assembly::bounds::Covered;
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
+use base::sampling::SamplingRule;
 use base::time::Time;
 use configuration::Way;
 use dataflow::component::{Action, Component, Input, LinkNews, Note, Outbox, PeerState};
-use dataflow::message::{Command, Envelope, Message};
+use dataflow::message::{Command, Envelope, Message, Recording};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{CarrierKind, Network, Report};
 use dataflow::turns::Turns;
@@ -63,6 +67,7 @@ pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
 pub use recorder::{EventMaker, RecordedStreams, file_record};
 use routes::{Route, RouteTable};
+pub use sources::RestingLinks;
 pub use steering::{Steering, Strategy};
 use turns::Schedule;
 use unproven::Outcome;
@@ -103,6 +108,8 @@ pub struct Host {
     schedule: Schedule,
     /// What sources have sent; empty between passes.
     news: Vec<(u16, LinkNews)>,
+    /// What components show to whoever watches at this host; as much as he has asked for, and in memory of its own.
+    shown: Vec<Recording>,
     /// What run control elsewhere must not miss, as it was said: its next life has to be told all of it.
     said: Vec<(NodeId, Message)>,
 }
@@ -149,6 +156,7 @@ impl Host {
             metering: Metering::default(),
             schedule: Schedule::new(node_count),
             news: Vec::new(),
+            shown: Vec::new(),
             said: Vec::new(),
         }
     }
@@ -310,6 +318,22 @@ impl Host {
     fn forward(&mut self, now: Time) -> Time {
         self.schedule.latest = self.schedule.latest.max(now);
         self.schedule.latest
+    }
+
+    /// Somebody at this host asks the components here for samples by this rule, or for none any more.
+    pub fn watch(&mut self, now: Time, rule: Option<SamplingRule>) {
+        let here: Vec<NodeId> = self.hosted().collect();
+        here.into_iter().for_each(|node| self.input(now, node, Input::Watch(rule)));
+    }
+
+    /// Whether components have shown something.
+    pub fn has_shown(&self) -> bool {
+        !self.shown.is_empty()
+    }
+
+    /// What they have shown since the last call.
+    pub fn take_shown(&mut self) -> Vec<Recording> {
+        core::mem::take(&mut self.shown)
     }
 
     /// Sends a message of run control.
@@ -607,7 +631,9 @@ impl Host {
         for action in out.drain() {
             match action {
                 Action::Send { to, message } => self.send_from(from, to, message),
-                Action::MulticastToReadout(message) => self.multicast(from, &message),
+                Action::Broadcast { to, message } => self.broadcast(from, &to, message),
+                Action::MulticastToReadout(message) => self.multicast(from, message),
+                Action::Show(recording) => self.shown.push(unpinned(*recording)),
                 Action::Start { ticket, work } => self.start(now, from, ticket, work),
                 Action::Link { rob, order } => self.order_source(from, rob, order),
                 Action::Note(Note::Source { rob, finding }) => {
@@ -621,32 +647,6 @@ impl Host {
             // Keeps its memory.
             self.out = out;
         }
-    }
-
-    /// Sends a message to all read-out systems, once to those of other processes if it can be multicast.
-    fn multicast(&mut self, from: NodeId, message: &Message) {
-        let at_once = self.multicast_at_once(from, message);
-        for index in 0..self.readout.len() {
-            let to = self.readout[index];
-            if !at_once || !matches!(self.routes.data[usize::from(to.0)], Route::Link(_)) {
-                self.send_from(from, to, message.clone());
-            } else {
-                stamp_sending(&self.envelope(from, to), message);
-            }
-        }
-    }
-
-    fn multicast_at_once(&mut self, from: NodeId, message: &Message) -> bool {
-        let envelope = self.envelope(from, NodeId::READOUT);
-        let choice = self.carriers.choose(&envelope, message);
-        let Some(datagrams) =
-            self.links.datagrams.as_mut().filter(|_| choice.is_ok_and(|choice| choice.way == Way::Multicast))
-        else {
-            return false;
-        };
-        self.encoded.clear();
-        wire::encode(&envelope, message, &mut self.encoded);
-        datagrams.send_to_readout(&self.encoded) == Sent::Done
     }
 
     fn send_from(&mut self, from: NodeId, to: NodeId, message: Message) {
@@ -704,6 +704,10 @@ impl Host {
 
     fn send_so(&mut self, choice: Choice, link: LinkId, envelope: &Envelope, message: &Message) {
         self.encode(envelope, message);
+        self.send_encoded(choice, link, envelope, message);
+    }
+
+    fn send_encoded(&mut self, choice: Choice, link: LinkId, envelope: &Envelope, message: &Message) {
         let none = Bulk::empty();
         let bulk = message.bulk().unwrap_or(&none);
         if choice.way == Way::Udp
@@ -714,14 +718,14 @@ impl Host {
         }
         let routes = &self.routes.further[usize::from(envelope.to.0)];
         let chosen = medium_of(choice.way).and_then(|medium| routes.find(medium, choice.port));
-        self.queue(chosen.unwrap_or(link), message, bulk);
+        self.queue(chosen.unwrap_or(link), envelope, message, bulk);
     }
 
     /// Encodes a message into the send queue of a connection.
     pub fn send_over(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
         self.encode(envelope, message);
         let none = Bulk::empty();
-        self.queue(link, message, message.bulk().unwrap_or(&none));
+        self.queue(link, envelope, message, message.bulk().unwrap_or(&none));
     }
 
     fn encode(&mut self, envelope: &Envelope, message: &Message) {
@@ -730,14 +734,16 @@ impl Host {
     }
 
     /// Queues what is encoded, and bulk behind it, on a connection.
-    fn queue(&mut self, link: LinkId, message: &Message, bulk: &Bulk) {
-        let (connection, number) = match self.links.next_sent(link, message) {
+    fn queue(&mut self, link: LinkId, envelope: &Envelope, message: &Message, bulk: &Bulk) {
+        let len = self.encoded.len() + bulk.len();
+        let (connection, number) = match self.links.next_sent(link, envelope, message, len) {
             Ok(next) => next,
             Err(NotSent::Gone) => return,
             Err(NotSent::NoRoom { covered: Covered::ByRepetition | Covered::ByNothing, .. }) => {
                 return self.network.datagrams.not_sent += 1;
             }
             Err(NotSent::NoRoom { queued_bytes, .. }) => return self.lose_slow(link, queued_bytes),
+            Err(NotSent::Overdrawn(overdrawn)) => return self.lose(link, overdrawn.to_string()),
         };
         wire::set_number(&mut self.encoded, number);
         let queued_bytes = connection.queued_bytes();
@@ -756,8 +762,11 @@ impl Host {
 
     /// A peer does not take what is sent to it: it does not live any more, for this process.
     fn lose_slow(&mut self, link: LinkId, queued_bytes: usize) {
+        self.lose(link, format!("it has not taken {queued_bytes} bytes"));
+    }
+
+    fn lose(&mut self, link: LinkId, reason: String) {
         self.links.close(link);
-        let reason = format!("it has not taken {queued_bytes} bytes");
         self.link_events.push_back(LinkEvent::Lost { link, reason });
     }
 

@@ -1,5 +1,7 @@
 //! The links of a read-out system whose sources send by themselves, and those of level-1 processors.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId};
 use base::losses::Losses;
@@ -8,29 +10,106 @@ use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::level1::roib::TriggerRecord;
 use eformat::{GenericStatus, RobStatus, StatusWord};
 use link::{Address, Arrival, Faults, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
-use rol::{ChunkHead, Pushed, PushedFragments, TRIGGER_BYTES_MAX, decode_trigger};
+use rol::detector::PlayedError;
+use rol::{ChunkHead, Inputs, Pushed, PushedFragments, TRIGGER_BYTES_MAX, decode_trigger, detector_of};
 use timing::Interval;
 use timing::handshake::{Breach, Handshake, Mode};
 use timing::rule::Axis;
 use timing::unwrap::Unwrap;
+use transport::error::OsError;
 use transport::page_pool::Page;
 use transport::poller::Poller;
+use transport::random::random;
 use transport::waker::Waker;
 
 use configuration::Processor;
 
 use super::Host;
+use super::players::{Complaints, Player};
 use crate::assembly::Assembly;
+
+/// The links between two runs of a process: their sources stay.
+#[derive(Clone, Default)]
+pub struct RestingLinks(Arc<Mutex<Vec<Intake>>>);
+
+impl RestingLinks {
+    /// No further run comes: the sources learn that their links end.
+    pub fn end(&self) {
+        self.lock().clear();
+    }
+
+    /// The link of these parameters: the one of the run before, or a new one.
+    fn open(&self, parameters: IntakeParameters, waker: &Waker) -> Result<Intake, LinkError> {
+        let mut resting = self.lock();
+        match resting.iter().position(|intake| intake.suits(&parameters)) {
+            Some(place) => Ok(resting.swap_remove(place).resume(parameters.run)),
+            None => Intake::open(parameters, waker.clone()),
+        }
+    }
+
+    fn keep(&self, intake: Intake) {
+        self.lock().extend(intake.rest());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Intake>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The sources of one read-out system, or the level-1 processors.
 pub(super) struct Sources {
     lines: Vec<Line>,
+    /// Where links of programs go with the end of the run.
+    resting: RestingLinks,
+    /// Each ends with its line.
+    players: Vec<Player>,
+    complaints: Complaints,
     run: u32,
     /// Most fragments of a link in a pass: so many fit when the read-out system has not said that it is full.
     room: usize,
     is_registered: bool,
     /// For people, to be told with the next pass.
     notices: Vec<String>,
+}
+
+/// Why there are no sources.
+#[derive(Debug, thiserror::Error)]
+pub enum SourcesError {
+    /// Their links.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The input has nothing to play in the place of one.
+    #[error("source {name}: id = {error}; give it the id of one of these")]
+    Unknown {
+        /// Of the source.
+        name: String,
+        /// Which ones there are.
+        error: PlayedError,
+    },
+    /// What is played in the place of one.
+    #[error("source {name}: {error}")]
+    Played {
+        /// Of the source.
+        name: String,
+        /// Why it cannot be.
+        error: PlayedError,
+    },
+}
+
+impl SourcesError {
+    fn played(name: &str, error: PlayedError) -> Self {
+        let name = name.to_owned();
+        match error {
+            PlayedError::Unknown { .. } => Self::Unknown { name, error },
+            PlayedError::Links(_) => Self::Played { name, error },
+        }
+    }
+}
+
+impl From<OsError> for SourcesError {
+    fn from(error: OsError) -> Self {
+        Self::Link(error.into())
+    }
 }
 
 struct Line {
@@ -47,13 +126,36 @@ struct Line {
     /// With a trigger logic unit, and how often it was broken.
     handshake: Option<Handshake>,
     breaches: u64,
+    returning: Returning,
+    /// Nobody may follow it in this run, since it has sent fragments that only it counts.
+    is_last: bool,
+    /// It was told to stop: what follows it waits for the next run.
+    is_stopped: bool,
     /// Whether each fragment turns the link off.
     is_single: bool,
+    /// Whether a player is the source.
+    is_played: bool,
     is_off: bool,
     /// What of a device did not become fragments, since the last run.
     losses: Losses,
     /// Fragments that something is wrong with, by cause, in the order of [`CAUSES`]; since the last run.
     marked: [u64; CAUSES.len()],
+}
+
+/// Whether a source that was lost may go on with the run. One that counts by itself does not know what it has missed: its fragments would
+/// get the numbers of other events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Returning {
+    Always,
+    IfNumbered,
+    Never,
+}
+
+impl Returning {
+    /// Of a source with numbers of its own, of so many bits if they are few.
+    fn of_bits(bits: Option<u32>) -> Self {
+        if bits.is_some() { Self::Never } else { Self::IfNumbered }
+    }
 }
 
 /// What fragments of a link are.
@@ -68,20 +170,24 @@ enum Content {
 }
 
 impl Sources {
-    /// Waits for the sources of read-out system `ros`.
+    /// Waits for the sources of read-out system `ros`, or plays them.
     pub(super) fn open(
         assembly: &Assembly,
-        ros: usize,
+        (ros, inputs): (usize, &Inputs),
         key: Option<&Secret>,
-        waker: &Waker,
-    ) -> Result<Self, LinkError> {
+        (resting, waker): (&RestingLinks, &Waker),
+    ) -> Result<Self, SourcesError> {
         let partition = &assembly.partition;
         let (pages, busy_above) = (partition.ros.pages as usize, partition.ros.busy_above.as_f64());
         let room = pages.saturating_sub((busy_above * pages as f64) as usize).clamp(1, FRAGMENTS_PER_PASS);
         let adler32 = partition.ros.checksum == configuration::Checksum::Adler32;
-        let (mut lines, mut notices) = (Vec::new(), Vec::new());
+        let mut sources = Self::none(partition.run.number(), room, resting, waker);
         for (place, source) in assembly.sources_of(ros) {
             let id = source.source_id(place);
+            let detector = detector_of(partition, place, inputs);
+            let detector = detector.map_err(|error| SourcesError::played(&source.name, error))?;
+            // Nobody else is the source then.
+            let own_key = detector.as_ref().map(|_| random().map(Secret::of_bytes)).transpose()?;
             let axis = assembly.timed(source).map(|timed| timed.rule.axis);
             let is_timed = axis.is_some();
             let (headroom, tailroom) = if is_timed {
@@ -91,12 +197,12 @@ impl Sources {
             };
             let behind = assembly.events_behind_ros();
             let behind = if is_timed { behind.max(BEHIND_MAX.min(behind * source.chunks as usize)) } else { behind };
-            let intake = Intake::open(
+            let intake = resting.open(
                 IntakeParameters {
                     at: Address::of_intake(&source.address(), &partition.partition.name)?,
                     name: source.name.clone(),
                     id,
-                    key: key.cloned(),
+                    key: own_key.clone().or(key.cloned()),
                     size_max: usize::try_from(source.size_max.bytes()).unwrap_or(usize::MAX),
                     headroom,
                     tailroom,
@@ -106,9 +212,9 @@ impl Sources {
                     frames: source.frame.as_ref().map(super::frames::format),
                     from: source.from,
                 },
-                waker.clone(),
+                waker,
             )?;
-            notices.push(format!("waits for source {} at {}", source.name, intake.address()));
+            let (name, at) = (&source.name, intake.address());
             let fragments = PushedFragments { source_id: id, run_number: partition.run.number(), adler32 };
             let content = axis.map_or(Content::Numbered(fragments), Content::Matched);
             let bits = source.bits_of_numbers();
@@ -117,9 +223,25 @@ impl Sources {
             let intake = if is_single { intake.one_by_one() } else { intake };
             let handshake =
                 source.handshake.map(|handshake| Handshake::new(mode(handshake), bits.unwrap_or(u64::BITS)));
-            lines.push(Line { handshake, is_single, ..Line::new(&source.name, id, intake, content, bits) });
+            let returning = match source.handshake {
+                _ if leads || axis == Some(Axis::Time) => Returning::Always,
+                // Its numbers are those of the trigger logic unit, however few bits they have.
+                Some(handshake) if mode(handshake).has_numbers() && detector.is_none() => Returning::IfNumbered,
+                Some(_) => Returning::Never,
+                None => Returning::of_bits(bits),
+            };
+            let is_played = detector.is_some();
+            let line = Line::new(name, id, intake, content, bits);
+            sources.lines.push(Line { handshake, is_single, returning, is_played, ..line });
+            match (detector, own_key, source.play) {
+                (Some(detector), Some(key), Some(play)) => {
+                    sources.notices.push(format!("plays source {name} ({}) at {at}", play.name()));
+                    sources.players.push(Player::start(name, at, key, detector, sources.complaints.clone())?);
+                }
+                _ => sources.notices.push(format!("waits for source {name} at {at}")),
+            }
         }
-        Ok(Self { lines, run: partition.run.number(), room, is_registered: false, notices })
+        Ok(sources)
     }
 
     /// Waits for the level-1 processors.
@@ -127,11 +249,11 @@ impl Sources {
         assembly: &Assembly,
         processors: &[Processor],
         key: Option<&Secret>,
-        waker: &Waker,
+        (resting, waker): (&RestingLinks, &Waker),
     ) -> Result<Self, LinkError> {
         let partition = &assembly.partition;
         let content = Content::Triggers { of_pushed: partition.ros.input == configuration::RosInput::Links };
-        let (mut lines, mut notices) = (Vec::new(), Vec::new());
+        let mut sources = Self::none(partition.run.number(), FRAGMENTS_PER_PASS, resting, waker);
         for (place, processor) in processors.iter().enumerate() {
             let id = Processor::source_id(place);
             let parameters = IntakeParameters {
@@ -148,28 +270,35 @@ impl Sources {
                 frames: None,
                 from: None,
             };
-            let intake = Intake::open(parameters, waker.clone())?;
-            notices.push(format!("waits for level-1 processor {} at {}", processor.name, intake.address()));
-            lines.push(Line::new(&processor.name, id, intake, content, processor.number_bits));
+            let intake = resting.open(parameters, waker)?;
+            let text = format!("waits for level-1 processor {} at {}", processor.name, intake.address());
+            sources.notices.push(text);
+            let line = Line::new(&processor.name, id, intake, content, processor.number_bits);
+            // A lone one says which triggers there are.
+            let is_lone = processors.len() == 1;
+            let returning = if is_lone { Returning::Always } else { Returning::of_bits(processor.number_bits) };
+            sources.lines.push(Line { returning, ..line });
         }
-        let (run, room) = (partition.run.number(), FRAGMENTS_PER_PASS);
-        Ok(Self { lines, run, room, is_registered: false, notices })
+        Ok(sources)
+    }
+
+    fn none(run: u32, room: usize, resting: &RestingLinks, waker: &Waker) -> Self {
+        let (lines, players, complaints) = (Vec::new(), Vec::new(), Complaints::new(waker.clone()));
+        let resting = resting.clone();
+        Self { lines, resting, players, complaints, run, room, is_registered: false, notices: Vec::new() }
     }
 
     /// What a source is to do.
     pub(super) fn order(&mut self, rob: u16, order: LinkOrder) {
         let line = &mut self.lines[usize::from(rob)];
-        match order {
-            LinkOrder::Start => line.intake.order(link::LinkOrder::Start { run: self.run }),
-            LinkOrder::Stop => line.intake.order(link::LinkOrder::Stop),
-            LinkOrder::Off => line.intake.order(link::LinkOrder::Off),
-            LinkOrder::On => line.intake.order(link::LinkOrder::On),
-        }
-        match order {
-            LinkOrder::Off => line.is_off = true,
-            LinkOrder::On => line.is_off = false,
-            LinkOrder::Start | LinkOrder::Stop => {}
-        }
+        let (state, is_so, told) = match order {
+            LinkOrder::Start => (&mut line.is_stopped, false, link::LinkOrder::Start { run: self.run }),
+            LinkOrder::Stop => (&mut line.is_stopped, true, link::LinkOrder::Stop),
+            LinkOrder::Off => (&mut line.is_off, true, link::LinkOrder::Off),
+            LinkOrder::On => (&mut line.is_off, false, link::LinkOrder::On),
+        };
+        *state = is_so;
+        line.intake.order(told);
     }
 
     /// The name of the source of a ROB.
@@ -180,6 +309,7 @@ impl Sources {
     fn has_work(&self, now: Time) -> bool {
         !self.is_registered
             || !self.notices.is_empty()
+            || (!self.players.is_empty() && self.complaints.are_there())
             || self.lines.iter().any(|line| line.intake.is_ready(now, self.room_of(line)))
     }
 
@@ -196,11 +326,15 @@ impl Sources {
         if !core::mem::replace(&mut self.is_registered, true) {
             self.lines.iter_mut().try_for_each(|line| line.intake.register(poller))?;
         }
+        self.notices.extend(self.complaints.take());
         let Self { lines, notices, .. } = self;
+        let numbered = lines.iter().filter(|line| matches!(line.content, Content::Numbered(_)));
+        let newest = numbered.map(|line| line.next_number).max().unwrap_or_default();
         for (rob, line) in (0_u16..).zip(&mut *lines) {
             let taken_before = line.intake.counters().fragments;
             let room = if line.is_off { 0 } else { self.room };
             let Line { title, intake, content, unwrap, next_number, handshake, breaches, losses, marked, .. } = line;
+            let (returning, is_stopped, is_last) = (line.returning, line.is_stopped, &mut line.is_last);
             let mut breach = |breach: Breach, event: u64, notices: &mut Vec<String>| {
                 *breaches += 1;
                 match *breaches {
@@ -211,7 +345,6 @@ impl Sources {
                     _ => {}
                 }
             };
-            let mut whole = |number: u64| unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number));
             intake.poll(now, poller, room, &mut |arrival| {
                 let text = match arrival {
                     Arrival::Idle { number: 0, time: 0 } if handshake.as_ref().is_some_and(Handshake::has_t0) => {
@@ -222,11 +355,16 @@ impl Sources {
                         return news.push((rob, LinkNews::Passed(time)));
                     }
                     Arrival::Fragment { head, page, len, faults } => {
+                        *is_last |= match returning {
+                            Returning::Always => false,
+                            Returning::IfNumbered => head.number.is_none(),
+                            Returning::Never => true,
+                        };
                         let number = match handshake {
-                            None => head.number.map_or(*next_number, &mut whole),
+                            None => head.number.map_or(*next_number, |number| whole(unwrap, number)),
                             Some(handshake) => {
                                 // By these, idle marks are made whole.
-                                let _ = head.number.map(&mut whole);
+                                let _ = head.number.map(|number| whole(unwrap, number));
                                 let (number, broken) =
                                     handshake.fragment(head.number, head.time.map(|(begin, _)| begin));
                                 let event = number.unwrap_or(*next_number);
@@ -268,14 +406,17 @@ impl Sources {
                         return news.push((rob, LinkNews::Fragment { head, trigger_type, time, bulk }));
                     }
                     Arrival::Idle { number, .. } if matches!(content, Content::Matched(Axis::Count)) => {
-                        return news.push((rob, LinkNews::Passed(whole(number))));
+                        return news.push((rob, LinkNews::Passed(whole(unwrap, number))));
                     }
-                    Arrival::Idle { number, .. } => return news.push((rob, LinkNews::Idle(EventId(whole(number))))),
+                    Arrival::Idle { number, .. } => {
+                        return news.push((rob, LinkNews::Idle(EventId(whole(unwrap, number)))));
+                    }
                     Arrival::Lost(lost) => {
                         *losses += lost;
                         return news.push((rob, LinkNews::Lost(lost)));
                     }
                     Arrival::Ended { sent, received } => {
+                        *is_last &= !is_stopped;
                         news.push((rob, LinkNews::Ended { sent }));
                         let losses = core::mem::take(losses);
                         if !losses.are_none() {
@@ -291,6 +432,10 @@ impl Sources {
                         format!("{title} says that it has sent {sent} fragments; {received} have come")
                     }
                     Arrival::Up { .. } => {
+                        if *next_number > 0 {
+                            unwrap.iter_mut().for_each(|unwrap| unwrap.pass(newest));
+                            handshake.iter_mut().for_each(|handshake| handshake.pass(newest));
+                        }
                         news.push((rob, LinkNews::Up));
                         format!("{title} is there")
                     }
@@ -303,9 +448,20 @@ impl Sources {
                 };
                 notices.push(text);
             });
+            line.intake.let_nobody_follow(line.is_last.then_some(COUNTS_ITSELF));
             line.is_off |= line.is_single && line.intake.counters().fragments > taken_before;
         }
         Ok(())
+    }
+}
+
+impl Drop for Sources {
+    /// Programs stay. A player whose link is open would be waited for without end.
+    fn drop(&mut self) {
+        let (played, staying): (Vec<_>, Vec<_>) = self.lines.drain(..).partition(|line| line.is_played);
+        staying.into_iter().for_each(|line| self.resting.keep(line.intake));
+        drop(played);
+        self.players.clear();
     }
 }
 
@@ -324,7 +480,11 @@ impl Line {
             next_number: 0,
             handshake: None,
             breaches: 0,
+            returning: Returning::Always,
+            is_last: false,
+            is_stopped: false,
             is_single: false,
+            is_played: false,
             is_off: false,
             losses: Losses::default(),
             marked: [0; CAUSES.len()],
@@ -383,6 +543,11 @@ impl Host {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
         hosted.workshop.sources_mut().expect("a read-out system with sources").order(rob, order);
     }
+}
+
+/// What a number of few bits is.
+fn whole(unwrap: &mut Option<Unwrap>, number: u64) -> u64 {
+    unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number))
 }
 
 fn mode(handshake: configuration::Handshake) -> Mode {
@@ -473,6 +638,10 @@ const CAUSES: [Cause; 6] = [
         words: "cut",
     },
 ];
+
+/// Why a source may not return.
+const COUNTS_ITSELF: &str =
+    "it counts by itself, so nobody knows to which events it would go on; it may return with the next run";
 
 /// So many breaches of a hand-shake by a source are told.
 const BREACHES_TOLD: u64 = 8;

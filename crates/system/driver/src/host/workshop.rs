@@ -16,7 +16,7 @@ use transport::waker::Waker;
 
 use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
-use super::sources::Sources;
+use super::sources::{RestingLinks, Sources, SourcesError};
 use super::steering::{Steering, Strategy};
 use super::{Host, Section};
 use crate::assembly::Assembly;
@@ -58,8 +58,10 @@ enum Duty {
 pub enum WorkshopError {
     #[error(transparent)]
     Links(#[from] LinksError),
-    #[error("[[source]] or [[level1.processor]]: {0}")]
-    Source(#[from] LinkError),
+    #[error("[[level1.processor]]: {0}")]
+    Processor(#[from] LinkError),
+    #[error("[[source]]: {0}")]
+    Source(#[from] SourcesError),
     #[error(transparent)]
     Filtering(#[from] FilteringError),
     #[error(transparent)]
@@ -67,7 +69,7 @@ pub enum WorkshopError {
 }
 
 impl Workshop {
-    /// What the application at `node` needs. `key` is what sources prove.
+    /// What the application at `node` needs. `key` is what sources prove; those that have stayed after the run before are in `resting`.
     ///
     /// # Errors
     /// Files, sources, processing tasks or memory are not to be had.
@@ -79,7 +81,7 @@ impl Workshop {
         inputs: Option<&Inputs>,
         node: NodeId,
         key: Option<&Secret>,
-        waker: &Waker,
+        (resting, waker): (&RestingLinks, &Waker),
     ) -> Result<Self, WorkshopError> {
         let app = assembly.application(node).expect("an application of the partition");
         let partition = &assembly.partition;
@@ -88,12 +90,14 @@ impl Workshop {
                 let processors = partition.level1.as_ref().map_or(&[][..], |level1| &level1.processor);
                 match processors {
                     [] => Duty::None,
-                    _ => Duty::Sources(Box::new(Sources::open_processors(assembly, processors, key, waker)?)),
+                    _ => {
+                        Duty::Sources(Box::new(Sources::open_processors(assembly, processors, key, (resting, waker))?))
+                    }
                 }
             }
             Role::Ros if partition.ros.input == configuration::RosInput::Links => {
-                let ros = assembly.index_in_role(node);
-                Duty::Sources(Box::new(Sources::open(assembly, ros, key, waker)?))
+                let of_system = (assembly.index_in_role(node), inputs.expect("a ROS has an input"));
+                Duty::Sources(Box::new(Sources::open(assembly, of_system, key, (resting, waker))?))
             }
             Role::Ros => {
                 let inputs = inputs.expect("a ROS has an input");

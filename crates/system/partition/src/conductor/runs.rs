@@ -11,6 +11,7 @@ use control::accounting::Books;
 use control::controller::{Ending, RunLimits};
 use control::states::State;
 use dataflow::message::{Command, Message};
+use membership::agents::Leases;
 use membership::registrar::RunToJoin;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Context;
@@ -121,8 +122,13 @@ impl Conductor {
 
     fn boot(&mut self, now: Time, host: &mut Host, done: SyncSender<Result<(), StartError>>) {
         self.asks.boots = Some(done);
-        match self.start_missing(now, host) {
-            Ok(()) => self.phase = Phase::Booting { deadline: now + self.start_timeout() },
+        let left = self.succession.take_left();
+        // Where an agent does not answer, another one is launched when nothing of it can live any more.
+        let leases = Leases::new(self.assembly.partition.processes.lease.duration());
+        let longer = if left.is_some() { leases.until_empty() } else { Duration::ZERO };
+        let taken = left.map_or(Ok(()), |left| self.take_agents_over(&left));
+        match taken.and_then(|()| self.start_missing(now, host)) {
+            Ok(()) => self.phase = Phase::Booting { deadline: now + self.start_timeout() + longer },
             Err(error) => self.fail(error),
         }
     }
@@ -139,6 +145,8 @@ impl Conductor {
         self.lost = None;
         self.with_registrar(now, host, |registrar, hands| registrar.wait(hands));
         self.phase = Phase::Idle;
+        // Whoever sees the state may rely on what is kept.
+        self.keep();
         self.control.is(self.controller.state());
         self.answer_boot(Ok(()));
     }
@@ -226,7 +234,6 @@ impl Conductor {
 
     /// The run is over.
     pub(super) fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
-        self.succession.end();
         let returned = self.registrar.returned().iter().map(|restart| restart.node);
         self.measures.end(now, &self.children, returned);
         if ending.forced {
@@ -250,6 +257,7 @@ impl Conductor {
             self.let_go(now, host, None, true);
         } else {
             // Those that have not joined cannot be told to end: all are killed.
+            self.succession.end();
             self.children.renew();
             self.registrar.end();
             self.phase = Phase::Ending { ending: None, deadline: now, goes_on: false };
@@ -259,15 +267,16 @@ impl Conductor {
 
     /// The applications give up what they have of the run, and end unless it goes on.
     fn let_go(&mut self, now: Time, host: &mut Host, ending: Option<Box<Ending>>, goes_on: bool) {
+        self.phase = Phase::Ending { ending, deadline: now + EXIT_TIMEOUT, goes_on };
         if goes_on {
             self.disconnect(now, host);
-        } else {
-            self.registrar.end();
-            for app in &self.assembly.applications {
-                host.send_from_control(app.node, Message::Command(Command::Exit));
-            }
+            return self.keep();
         }
-        self.phase = Phase::Ending { ending, deadline: now + EXIT_TIMEOUT, goes_on };
+        self.succession.end();
+        self.registrar.end();
+        for app in &self.assembly.applications {
+            host.send_from_control(app.node, Message::Command(Command::Exit));
+        }
     }
 
     /// What was said and proved so far is of no use from here on.
@@ -297,6 +306,9 @@ impl Conductor {
         }
         let outcome = ending.and_then(|ending| self.conclude(host, *ending));
         self.renew_between_runs(host);
+        if !goes_on {
+            self.site.resting.end();
+        }
         if self.controller.state() != State::Absent {
             let led = if goes_on { self.controller.disconnect() } else { self.controller.shut_down() };
             led.expect("nothing else goes on");

@@ -30,7 +30,9 @@ use crate::run::{Placement, Run};
 use crate::run_number::RunNumber;
 use driver::Assembly;
 use driver::observer::Observer;
-use driver::{Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, Workshop};
+use driver::{
+    Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, RestingLinks, Workshop,
+};
 
 /// What lasts through all runs.
 pub(super) struct Site {
@@ -40,6 +42,8 @@ pub(super) struct Site {
     placement: Placement,
     observer: Option<Observer>,
     waker: Waker,
+    /// Of sources, between two runs.
+    pub(super) resting: RestingLinks,
     /// The longest message to a child.
     frame_max: usize,
     used: BTreeSet<u32>,
@@ -77,6 +81,7 @@ impl Site {
             placement,
             observer,
             waker,
+            resting: RestingLinks::default(),
             frame_max,
             used,
             control,
@@ -175,8 +180,8 @@ impl Site {
         }
         let now = clock::now();
         for app in here {
-            let key = link_key(&assembly.partition);
-            let workshop = Workshop::new(assembly, Some(&self.inputs), app.node, key.as_ref(), &self.waker)?;
+            let (key, links) = (link_key(&assembly.partition), (&self.resting, &self.waker));
+            let workshop = Workshop::new(assembly, Some(&self.inputs), app.node, key.as_ref(), links)?;
             let triggers = self.inputs.triggers().filter(|_| app.role == Role::Level1);
             let component = assembly.component(app.node, triggers);
             host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));

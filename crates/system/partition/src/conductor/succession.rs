@@ -15,6 +15,7 @@ use dataflow::node::RUN_CONTROL;
 use dataflow::report::Report;
 use dataflow::wire;
 use membership::NO_RUN;
+use membership::agents::Leases;
 use membership::agents::words::fingerprint;
 use membership::registrar::{Legacy, MemberLeft, Restart, RunToJoin};
 use stamps::clock::TimeOfDay;
@@ -25,7 +26,7 @@ use transport::scheduler::Context;
 use super::site::{link_key, welcome};
 use super::{Conductor, Host, LeftFiles, Measures, Phase, StartError};
 use crate::control::Wish;
-use crate::keeping::{Away, Content, Keeping, Left, Member, Origin, Returned, VERSION, bytes_of, text};
+use crate::keeping::{Away, Content, Keeping, Left, Member, Origin, Returned, VERSION, WRITE_EVERY, bytes_of, text};
 use crate::run::Run;
 use crate::run_number::RunNumber;
 
@@ -46,6 +47,10 @@ pub(super) struct Succession {
     pub(super) away: Vec<Away>,
     /// When it is written again what changes all the time.
     next_write: Time,
+    /// Whether this process has said that it conducts.
+    is_claimed: bool,
+    /// What was written last.
+    written: Option<Content>,
     is_told: bool,
     /// What was wanted while a run was taken over.
     wishes: Vec<Wish>,
@@ -67,6 +72,8 @@ impl Succession {
             silent: Duration::ZERO,
             away: Vec::new(),
             next_write: now,
+            is_claimed: false,
+            written: None,
             is_told: false,
             wishes: Vec::new(),
         }
@@ -87,26 +94,61 @@ impl Succession {
     }
 
     /// A run begins.
-    pub(super) fn begin(&mut self) -> io::Result<()> {
+    pub(super) fn begin(&mut self) {
         (self.began_ms, self.away) = (now_ms(), Vec::new());
-        let Some(keeping) = &self.keeping else { return Ok(()) };
-        keeping.claim(&self.fence)?;
-        keeping.remove_others(self.life).map_err(io::Error::other)
+    }
+
+    /// From now on nobody else conducts.
+    fn claim(&mut self, keeping: &Keeping) -> io::Result<()> {
+        if !self.is_claimed {
+            keeping.claim(&self.fence)?;
+            keeping.remove_others(self.life).map_err(io::Error::other)?;
+            self.is_claimed = true;
+        }
+        Ok(())
+    }
+
+    /// Writes what the next life has to know, or says that it holds.
+    fn write(&mut self, keeping: &Keeping, content: Content) -> io::Result<()> {
+        self.claim(keeping)?;
+        if self.written.as_ref() == Some(&content) {
+            if keeping.confirm(self.life).is_ok() {
+                return Ok(());
+            }
+            // Somebody has removed it: another run control, perhaps.
+            self.is_claimed = false;
+            self.claim(keeping)?;
+        }
+        keeping.write(self.life, &content)?;
+        self.written = Some(content);
+        Ok(())
     }
 
     /// Nothing can be taken over any more.
     pub(super) fn end(&mut self) {
         self.fence.lower();
         self.keeping.iter().for_each(|keeping| keeping.remove(self.life));
+        (self.is_claimed, self.written) = (false, None);
     }
 }
 
 impl Conductor {
-    /// Writes down what changes while a run goes on, now and then.
+    /// Writes down what changes, now and then.
     pub(super) fn keep_now_and_then(&mut self, now: Time) {
         if self.succession.next_write <= now {
             self.succession.next_write = now + WRITE_EVERY;
             self.keep();
+        }
+    }
+
+    /// Says that what a former life has written holds as long as its run is being taken over. A third life would think that nothing of it
+    /// lives any more.
+    pub(super) fn confirm_now_and_then(&mut self, now: Time) {
+        if self.succession.next_write <= now {
+            self.succession.next_write = now + WRITE_EVERY;
+            let life = self.succession.life;
+            // What cannot be confirmed now is written when the run goes on.
+            self.succession.keeping.iter().for_each(|keeping| _ = keeping.confirm(life));
         }
     }
 
@@ -115,8 +157,8 @@ impl Conductor {
         let Some(keeping) = self.succession.keeping.clone() else { return };
         let Some(content) = self.content() else { return };
         let life = self.succession.life;
-        match keeping.write(life, &content) {
-            Ok(()) => {}
+        match self.succession.write(&keeping, content) {
+            Ok(()) => self.succession.is_told = false,
             Err(_) if self.succession.is_told => {}
             Err(error) => {
                 self.succession.is_told = true;
@@ -127,12 +169,18 @@ impl Conductor {
     }
 
     fn content(&self) -> Option<Content> {
-        let (legacy, inheritance) = (self.registrar.legacy(), self.controller.legacy()?);
         let estate = self.children.estate();
-        if estate.agents.is_empty() {
-            // Nothing on other hosts outlives this process.
+        // Nothing on other hosts outlives this process if nothing is there, or ends.
+        let ends = matches!(self.phase, Phase::Ending { goes_on: false, .. } | Phase::Over | Phase::Failed(_));
+        if ends || estate.agents.is_empty() {
             return None;
         }
+        let goes_on = matches!(self.phase, Phase::Running | Phase::TakingOver { .. });
+        // Between two runs applications hold nothing: agents are all that is worth to be taken over.
+        let (legacy, inheritance) = match goes_on {
+            true => (self.registrar.legacy(), self.controller.legacy()?),
+            false => (Legacy::default(), Inheritance::default()),
+        };
         let agents = estate.agents.iter().map(|(life, at)| (life.0, at.map(|at| at.to_string()))).collect();
         let mut commands = legacy.commands;
         let mut lives: BTreeMap<NodeId, ([Option<&Report>; 2], bool)> =
@@ -157,6 +205,7 @@ impl Conductor {
         Some(Content {
             version: VERSION,
             configuration: configuration.clone(),
+            goes_on,
             run: self.assembly.partition.without_secrets().to_toml(),
             origin: origin.clone(),
             members_secret: text(&fingerprint(&self.secret)),
@@ -176,47 +225,24 @@ impl Conductor {
     pub(super) fn take_over(&mut self, context: &mut Context<'_, Host>, left: &Left) -> Result<(), StartError> {
         let (now, host) = (context.now, &mut *context.shared);
         let Left { content, .. } = left;
-        let (_, of_agents) = left.secrets().expect("it was looked at when it was read");
         let number = left.run_number();
         self.assembly = self.site.inherit(left.partition.clone())?;
         self.number = Some(RunNumber::again(&self.assembly.partition, number));
         self.left_files = Some(LeftFiles::new(&self.assembly.partition.output.directory, number));
         self.show_from(now);
         self.renew(host);
-        let program = self.assembly.program().map_err(StartError::Program)?;
         let run = RunToJoin {
             number: self.assembly.run(),
             welcome: welcome(&self.assembly, host),
             shares: host.links.are_shared(),
         };
         self.registrar.inherit(self.succession.life, run, legacy(content));
-        // From here on the former life is not obeyed.
-        let (keeping, life) = (self.succession.keeping.clone(), self.succession.life);
-        if let Some(keeping) = keeping {
-            keeping.succeed(left.life, life, content).map_err(StartError::TakenOver)?;
-            if let Err(error) = keeping.claim(&self.succession.fence) {
-                keeping.remove(life);
-                return Err(StartError::TakenOver(error));
-            }
-        }
+        self.succeed(left)?;
         self.succession.wishes.clear();
         (self.succession.began_ms, self.succession.away) = (content.began_ms, content.away.clone());
         let living = content.members.iter().filter(|member| !member.is_gone).map(|member| NodeId(member.node));
         let applications = living.filter_map(|node| Some((node, self.assembly.host_of(node)?))).collect();
-        let agents = content.agents.iter().map(|(life, at)| {
-            let at = at.as_ref().and_then(|at| at.parse().ok());
-            (Incarnation(*life), at)
-        });
-        let estate = Estate { secret: fingerprint(&of_agents), agents: agents.collect() };
-        let links = link_key(&self.assembly.partition);
-        let introduction =
-            Introduction { secret: of_agents, run: NO_RUN, node: RUN_CONTROL, life, links, control: life };
-        let taken = self.children.take_over(&program, &introduction, Heritage { estate, applications });
-        if let Err(error) = taken {
-            // Nobody else can take it over any more.
-            self.succession.end();
-            return Err(StartError::TakenOver(error));
-        }
+        self.call_agents(left, applications)?;
         self.configured();
         self.controller.connect().expect("they were configured");
         let began = began(now, content.began_ms);
@@ -224,10 +250,47 @@ impl Conductor {
         self.measures = Measures::launch(now, &self.children);
         self.measures.begin(now, &self.children);
         self.measures.began = Some(began);
-        let leases = LEASES_TO_COME_BACK * self.assembly.partition.processes.lease.duration();
+        let leases = Leases::new(self.assembly.partition.processes.lease.duration()).until_empty();
         self.phase =
             Phase::TakingOver { deadline: now + self.assembly.partition.processes.start_timeout.duration() + leases };
         Ok(())
+    }
+
+    /// Takes over the agents that a former life has left between two runs, or about to begin one. Whatever lives there ends: applications
+    /// start anew, in lives that are told from those.
+    pub(super) fn take_agents_over(&mut self, left: &Left) -> Result<(), StartError> {
+        self.succeed(left)?;
+        self.call_agents(left, BTreeMap::new())
+    }
+
+    /// From here on the former life is not obeyed.
+    fn succeed(&mut self, left: &Left) -> Result<(), StartError> {
+        let Some(keeping) = self.succession.keeping.clone() else { return Ok(()) };
+        let life = self.succession.life;
+        keeping.succeed(left.life, life, &left.content).map_err(StartError::TakenOver)?;
+        self.succession.claim(&keeping).map_err(|error| {
+            keeping.remove(life);
+            StartError::TakenOver(error)
+        })
+    }
+
+    fn call_agents(&mut self, left: &Left, applications: BTreeMap<NodeId, usize>) -> Result<(), StartError> {
+        let (_, of_agents) = left.secrets().expect("it was looked at when it was read");
+        let agents = left.content.agents.iter().map(|(life, at)| {
+            let at = at.as_ref().and_then(|at| at.parse().ok());
+            (Incarnation(*life), at)
+        });
+        let estate = Estate { secret: fingerprint(&of_agents), agents: agents.collect() };
+        let (life, links) = (self.succession.life, link_key(&self.assembly.partition));
+        let introduction =
+            Introduction { secret: of_agents, run: NO_RUN, node: RUN_CONTROL, life, links, control: life };
+        let program = self.assembly.program().map_err(StartError::Program);
+        let taken = program.and_then(|program| {
+            let heritage = Heritage { estate, applications };
+            self.children.take_over(&program, &introduction, heritage).map_err(StartError::TakenOver)
+        });
+        // Nobody else can take it over any more.
+        taken.inspect_err(|_| self.succession.end())
     }
 
     /// Hears which members live.
@@ -363,6 +426,3 @@ const NOBODY: Envelope = Envelope {
     from_incarnation: Incarnation::FIRST,
     to_incarnation: Incarnation::FIRST,
 };
-/// A host that does not answer is lost by then, and all on it has ended.
-const LEASES_TO_COME_BACK: u32 = 3;
-const WRITE_EVERY: Duration = Duration::from_secs(1);

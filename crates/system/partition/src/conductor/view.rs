@@ -6,12 +6,15 @@ use base::ids::Role;
 use dataflow::report::{Counters, DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
 use crate::probe::{Counted, Figures, Wait};
+use crate::summary::{cause_in_words, named_sources};
 use driver::Assembly;
 
 /// The figures that the reports make.
 pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iterator<Item = Report>) -> Figures {
     let mut figures = Figures { elapsed, ..Figures::default() };
-    for report in reports {
+    let reports: Vec<Report> = reports.collect();
+    let sources = named_sources(&assembly.partition);
+    for report in &reports {
         match report.role {
             Role::Level1 => {
                 let level1 = Level1Counters::from_values(&report.counters);
@@ -41,12 +44,15 @@ pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iter
                 "{} waits for {}: {}",
                 assembly.name(report.node),
                 assembly.name(blocked.by),
-                blocked.cause.describe()
+                cause_in_words(blocked, &sources, reports.iter())
             ),
             time_ns: blocked.time_ns,
         }));
-        let (name, role) = (assembly.name(report.node), report.role);
-        figures.applications.push(Counted { name, role, counts: report.counters });
     }
+    let counted = |report: Report| {
+        let (name, role) = (assembly.name(report.node), report.role);
+        Counted { name, role, counts: report.counters }
+    };
+    figures.applications = reports.into_iter().map(counted).collect();
     figures
 }

@@ -20,7 +20,7 @@ use transport::waker::Waker;
 use crate::conductor::{idle, new_host};
 use crate::hands::{Hands, KnowsTalk};
 use driver::Assembly;
-use driver::{DatagramOptions, Host, NetworkOptions, PeerAddress, Workshop};
+use driver::{DatagramOptions, Host, NetworkOptions, PeerAddress, RestingLinks, Workshop};
 
 /// What the process of an application does for it.
 pub(super) struct Child<'a> {
@@ -28,6 +28,8 @@ pub(super) struct Child<'a> {
     /// Its address in the network that carries data, if that is not the one of run control.
     pub(super) at: Option<IpAddr>,
     pub(super) waker: &'a Waker,
+    /// Of sources, between two runs.
+    pub(super) resting: &'a RestingLinks,
     pub(super) poller: &'a mut Poller,
     /// The partition, once it has its place.
     pub(super) assembly: &'a mut Option<Assembly>,
@@ -89,7 +91,7 @@ impl Hands<'_, Child<'_>> {
     fn put_together(&mut self, assembly: &Assembly, hosted: &[NodeId], control: LinkId) -> Result<(), String> {
         let Introduction { node, life, secret, links, .. } = &*self.side.introduction;
         let (node, life) = (*node, *life);
-        let (now, host, waker) = (self.now, &mut *self.host, self.side.waker);
+        let (now, host, waker, resting) = (self.now, &mut *self.host, self.side.waker, self.side.resting);
         let role = assembly.application(node).ok_or("no such application")?.role;
         // Before it has threads, which then are scheduled and bound with it. And in this order, as a normal process
         // would not get to run on a core that has real-time ones.
@@ -103,7 +105,7 @@ impl Hands<'_, Child<'_>> {
         }
         let inputs = needs_inputs(assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;
-        let workshop = Workshop::new(assembly, inputs.as_ref(), node, links.as_ref(), waker);
+        let workshop = Workshop::new(assembly, inputs.as_ref(), node, links.as_ref(), (resting, waker));
         let workshop = workshop.map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
         let component = assembly.parameters(node, life != Incarnation::FIRST).component(triggers);

@@ -1,7 +1,21 @@
 //! What came of each source that sends by itself.
 
-use dataflow::report::{EfdCounters, LinkClock, LinkReport, LinkState, Report};
+use base::ids::NodeId;
+use configuration::{Partition, Play, Processor};
+use dataflow::message::BusyCause;
+use dataflow::report::{BlockCause, Blocked, EfdCounters, LinkClock, LinkReport, LinkState, Report};
 use serde::{Deserialize, Serialize};
+
+/// A source as the configuration has it.
+#[derive(Clone, Debug)]
+pub struct NamedSource {
+    /// Source identifier of its ROB.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// What the partition plays in its place.
+    pub play: Option<Play>,
+}
 
 /// What came of a source. `fragments` is what became of them: `kept`, dropped, or `never_triggered`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +26,9 @@ pub struct Link {
     pub id: u32,
     /// How it was with the source at the end: `awaited`, `up`, `down`, `lost` or `ended`.
     pub state: String,
+    /// What the partition has played in its place: `emulator`, `sample` or `replay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<String>,
     /// Fragments that came.
     pub fragments: u64,
     /// Their bytes, headers included.
@@ -102,7 +119,7 @@ pub struct Device {
 }
 
 impl Link {
-    fn new(report: &LinkReport, name: &str) -> Self {
+    fn new(report: &LinkReport, source: &NamedSource) -> Self {
         let c = report.counters;
         let state = match report.state {
             LinkState::Awaited => "awaited",
@@ -112,9 +129,10 @@ impl Link {
             LinkState::Ended => "ended",
         };
         Self {
-            name: name.to_owned(),
+            name: source.name.clone(),
             id: report.rob,
             state: state.to_owned(),
+            played: source.play.map(|play| play.name().to_owned()),
             fragments: c.fragments_in,
             bytes: c.bytes_in,
             sent: c.announced,
@@ -170,8 +188,49 @@ pub(super) fn withheld<'a>(efds: impl Iterator<Item = &'a Report>) -> Withheld {
     Withheld { dropped: efd.dropped_incomplete, debug: efd.debug_incomplete }
 }
 
+/// Sources, then level-1 processors, in the order of the configuration.
+pub(crate) fn named_sources(partition: &Partition) -> Vec<NamedSource> {
+    let sources = partition.source.iter().enumerate();
+    let sources = sources.map(|(place, source)| NamedSource {
+        id: source.source_id(place),
+        name: source.name.clone(),
+        play: source.play,
+    });
+    let processors = partition.level1.iter().flat_map(|level1| &level1.processor).enumerate();
+    let processors = processors.map(|(place, processor)| NamedSource {
+        id: Processor::source_id(place),
+        name: processor.name.clone(),
+        play: None,
+    });
+    sources.chain(processors).collect()
+}
+
+/// Why somebody waits. Sources that have not come are named: those of whom it waits for, or, behind a crate, all.
+pub(crate) fn cause_in_words<'a>(
+    blocked: &Blocked,
+    sources: &[NamedSource],
+    reports: impl Iterator<Item = &'a Report>,
+) -> String {
+    let mut awaited: Vec<(NodeId, &str)> = Vec::new();
+    if blocked.cause == BlockCause::Busy(BusyCause::Source) {
+        let links = reports.flat_map(|report| report.links.iter().map(|link| (report.node, link)));
+        awaited.extend(links.filter(|(_, link)| link.state == LinkState::Awaited).filter_map(|(node, link)| {
+            Some((node, sources.iter().find(|source| source.id == link.rob)?.name.as_str()))
+        }));
+    }
+    if awaited.iter().any(|(node, _)| *node == blocked.by) {
+        awaited.retain(|(node, _)| *node == blocked.by);
+    }
+    let names: Vec<&str> = awaited.iter().map(|(_, name)| *name).collect();
+    match &names[..] {
+        [] => blocked.cause.describe().to_owned(),
+        [name] => format!("source {name} has not come"),
+        names => format!("sources {} have not come", names.join(", ")),
+    }
+}
+
 /// All sources, in the order of the configuration.
-pub(super) fn links<'a>(sources: &[(u32, String)], reports: &(impl Iterator<Item = &'a Report> + Clone)) -> Vec<Link> {
+pub(super) fn links<'a>(sources: &[NamedSource], reports: &(impl Iterator<Item = &'a Report> + Clone)) -> Vec<Link> {
     let of = |id: u32| reports.clone().flat_map(|report| &report.links).find(move |link| link.rob == id);
-    sources.iter().filter_map(|(id, name)| Some(Link::new(of(*id)?, name))).collect()
+    sources.iter().filter_map(|source| Some(Link::new(of(source.id)?, source))).collect()
 }

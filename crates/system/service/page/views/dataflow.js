@@ -5,7 +5,7 @@ import { el, grouped, percent, show, si, svg } from "../dom.js";
 
 // Columns follow an event; the selection stands above, the data below.
 const PLACES = {
-  level1: [1, 1, 3], l2sv: [2, 1], l2pu: [3, 1], pros: [3, 2], ros: [2, 3], dfm: [4, 1], sfi: [5, 2, 2], efd: [6, 2, 2], sfo: [7, 2, 2],
+  level1: [1, 1, 3], l2sv: [2, 1], l2pu: [3, 1], pros: [3, 2], trg: [2, 2], ros: [2, 3], ebif: [3, 3], dfm: [4, 1], sfi: [5, 2, 2], efd: [6, 2, 2], sfo: [7, 2, 2],
 };
 const NAMED = 12;
 

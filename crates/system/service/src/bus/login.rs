@@ -1,11 +1,8 @@
 //! How run control is known to the bus.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use crate::secret_file::{self, SecretFileError};
 
 /// A user and a password.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,10 +15,8 @@ pub(super) struct Login {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum LoginError {
-    #[error("control.bus_login, {}: expected a file that can be read, found {cause}", path.display())]
-    File { path: PathBuf, cause: io::Error },
-    #[error("control.bus_login, {}: others can read it: expected the mode 600, found {mode:o}", path.display())]
-    Open { path: PathBuf, mode: u32 },
+    #[error(transparent)]
+    File(#[from] SecretFileError),
     #[error("control.bus_login, {}: expected one line, USER:PASSWORD", path.display())]
     Form { path: PathBuf },
 }
@@ -32,16 +27,7 @@ impl Login {
     /// # Errors
     /// The file cannot be read, or others can read it, or it holds something else.
     pub(super) fn read(path: &Path) -> Result<Self, LoginError> {
-        let failed = |cause| LoginError::File { path: path.to_owned(), cause };
-        // Nobody waits for a writer of a pipe.
-        let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
-        let file = file.map_err(failed)?;
-        let mode = file.metadata().map_err(failed)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(LoginError::Open { path: path.to_owned(), mode });
-        }
-        let mut text = String::new();
-        file.take(LENGTH_MAX).read_to_string(&mut text).map_err(failed)?;
+        let text = secret_file::read("control.bus_login", path)?;
         Self::of(&text).ok_or_else(|| LoginError::Form { path: path.to_owned() })
     }
 
@@ -51,8 +37,6 @@ impl Login {
         is_right.then(|| Self { user: user.to_owned(), password: password.to_owned() })
     }
 }
-
-const LENGTH_MAX: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,14 @@
 //! The connection to a collector: requests one after the other, on one connection as long as it lasts.
 
 use core::time::Duration;
-use std::io;
+use std::io::{self, Write as _};
 
+use configuration::OtlpCompression;
+use flate2::write::GzEncoder;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::rt::{Read, Write};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
@@ -31,7 +33,10 @@ impl<'a> Collector<'a> {
 
     /// Gives it a request in JSON.
     pub(super) async fn post(&mut self, signal: &str, body: Vec<u8>) -> Answer {
-        let body = Bytes::from(body);
+        let body = match self.endpoint.compression {
+            None => Bytes::from(body),
+            Some(OtlpCompression::Gzip) => gzip(&body),
+        };
         match timeout(PATIENCE, self.posted(signal, body)).await {
             Ok(answer) => answer,
             Err(_) => {
@@ -60,7 +65,7 @@ impl<'a> Collector<'a> {
         signal: &str,
         body: Bytes,
     ) -> Result<Answer, String> {
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(Method::POST)
             .uri(self.endpoint.path(signal))
             .header(HOST, &self.endpoint.authority)
@@ -68,6 +73,10 @@ impl<'a> Collector<'a> {
             .header(USER_AGENT, concat!("weir/", env!("CARGO_PKG_VERSION")))
             .body(Full::new(body))
             .map_err(|error| error.to_string())?;
+        if let Some(OtlpCompression::Gzip) = self.endpoint.compression {
+            request.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        request.headers_mut().extend(self.endpoint.headers.clone());
         connection.ready().await.map_err(|error| said(&error))?;
         let response = connection.send_request(request).await.map_err(|error| said(&error))?;
         let answer = read(response).await;
@@ -89,6 +98,12 @@ impl<'a> Collector<'a> {
         })?;
         handshake(TokioIo::new(stream)).await
     }
+}
+
+fn gzip(body: &[u8]) -> Bytes {
+    let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let packed = packed.write_all(body).and_then(|()| packed.finish());
+    packed.expect("memory takes what is written").into()
 }
 
 async fn handshake(stream: impl Read + Write + Unpin + Send + 'static) -> Result<SendRequest<Full<Bytes>>, Answer> {

@@ -5,13 +5,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use configuration::{Control, OtlpCompression};
 use hyper::Uri;
+use hyper::header::HeaderMap;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-use super::TelemetryError;
+use super::{TelemetryError, headers};
 
 /// A collector.
 pub(super) struct Endpoint {
@@ -23,14 +25,27 @@ pub(super) struct Endpoint {
     pub(super) authority: String,
     /// With the name that its certificate has to have, where it is encrypted.
     pub(super) tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// What it wants to read at the head of each request.
+    pub(super) headers: HeaderMap,
+    pub(super) compression: Option<OtlpCompression>,
 }
 
 impl Endpoint {
+    /// The one at this address, as the configuration wants it.
+    ///
+    /// # Errors
+    /// It is no address, nobody could vouch for it, or its headers cannot be read.
+    pub(super) fn asked_for(url: &str, control: &Control) -> Result<Self, TelemetryError> {
+        let headers = control.otlp_headers.as_deref().map(|file| headers::read(file.as_ref())).transpose()?;
+        let endpoint = Self::of(url, control.otlp_certificate.as_deref().map(str::as_ref))?;
+        Ok(Self { headers: headers.unwrap_or_default(), compression: control.otlp_compression, ..endpoint })
+    }
+
     /// Of an address, with a file of authorities instead of those that the machine knows.
     ///
     /// # Errors
     /// It is no address, or nobody could vouch for it.
-    pub(super) fn of(url: &str, authorities: Option<&Path>) -> Result<Self, TelemetryError> {
+    fn of(url: &str, authorities: Option<&Path>) -> Result<Self, TelemetryError> {
         let malformed = || TelemetryError::Url { url: url.to_owned() };
         let uri: Uri = url.parse().map_err(|_| malformed())?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(malformed()) };
@@ -45,7 +60,8 @@ impl Endpoint {
         };
         let path = uri.path().trim_end_matches('/').to_owned();
         let port = authority.port_u16().unwrap_or(port);
-        Ok(Self { host, port, path, authority: authority.to_string(), tls })
+        let (authority, headers, compression) = (authority.to_string(), HeaderMap::new(), None);
+        Ok(Self { host, port, path, authority, tls, headers, compression })
     }
 
     /// The path of a signal.

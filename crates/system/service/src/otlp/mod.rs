@@ -14,6 +14,8 @@ mod endpoint;
 #[cfg(feature = "otlp")]
 mod exporter;
 #[cfg(feature = "otlp")]
+mod headers;
+#[cfg(feature = "otlp")]
 mod lane;
 #[cfg(feature = "otlp")]
 mod snapshot;
@@ -24,11 +26,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(not(feature = "otlp"))]
+use configuration::Control;
 use configuration::Partition;
 
 use crate::bus::Bus;
 use crate::desk::Desk;
 use crate::metrics::ExportedNow;
+use crate::secret_file::SecretFileError;
 #[cfg(feature = "otlp")]
 use endpoint::Endpoint;
 use traffic::Traffic;
@@ -64,6 +69,10 @@ pub enum TelemetryError {
         "{url} is encrypted, and this machine knows no authorities; name a file of them in control.otlp_certificate"
     )]
     NoAuthority { url: String },
+    #[error(transparent)]
+    Headers(#[from] SecretFileError),
+    #[error("control.otlp_headers, {}, line {number}: expected NAME: VALUE, and none that says how a request is to be read", path.display())]
+    Header { path: PathBuf, number: u32 },
     #[error("{url}: TLS cannot be set up: {cause}")]
     Tls { url: String, cause: io::Error },
 }
@@ -76,7 +85,7 @@ impl Telemetry {
     pub fn of(partition: &Partition) -> Result<Option<Self>, TelemetryError> {
         let control = &partition.control;
         let Some(url) = control.otlp.clone() else { return Ok(None) };
-        let endpoint = Endpoint::of(&url, control.otlp_certificate.as_deref().map(str::as_ref))?;
+        let endpoint = Endpoint::asked_for(&url, control)?;
         let interval = control.otlp_interval.map_or(INTERVAL, |interval| Duration::from_nanos(interval.ns()));
         Ok(Some(Self(Arc::new(Shared { url, endpoint, interval, traffic: Traffic::default() }))))
     }
@@ -104,7 +113,7 @@ enum Endpoint {}
 
 #[cfg(not(feature = "otlp"))]
 impl Endpoint {
-    fn of(url: &str, _: Option<&std::path::Path>) -> Result<Self, TelemetryError> {
+    fn asked_for(url: &str, _: &Control) -> Result<Self, TelemetryError> {
         Err(TelemetryError::NotBuilt { url: url.to_owned() })
     }
 }

@@ -45,6 +45,13 @@ impl Asking {
             order,
         }
     }
+
+    /// Sources of this event are to be asked.
+    pub(super) fn queue(&mut self, event: EventId) {
+        if !self.to_ask.contains(&event) {
+            self.to_ask.push_back(event);
+        }
+    }
 }
 
 impl Sfi {

@@ -43,6 +43,8 @@ pub(super) struct Links {
     stopping: bool,
     /// As level 1 was told.
     awaits: bool,
+    /// It is told that all sources have come from this time on: one that comes and goes must not make a queue of words.
+    tells_from: Time,
     /// Whether a timed link may have come further than level 1 was told.
     pub(super) has_moved: bool,
     pub(super) told_passed: Passed,
@@ -108,6 +110,7 @@ impl Links {
             started: false,
             stopping: false,
             awaits: false,
+            tells_from: Time::ZERO,
             has_moved: false,
             told_passed: Passed::default(),
             word: Word::Taken,
@@ -159,7 +162,13 @@ impl Links {
                 .filter(|_| !link.parameters.awaited || self.is_over(link))
                 .and_then(Timed::next_deadline)
         };
-        self.each.iter().flat_map(|link| [link.due, made(link)]).flatten().min()
+        let tells = (self.awaits && !self.lacks_source()).then_some(self.tells_from);
+        self.each.iter().flat_map(|link| [link.due, made(link)]).flatten().chain(tells).min()
+    }
+
+    /// Whether a source has not come yet.
+    fn lacks_source(&self) -> bool {
+        self.each.iter().any(|link| link.state == LinkState::Awaited)
     }
 
     /// Whether a source could still send what belongs to this run.
@@ -239,9 +248,12 @@ impl Links {
 
 impl Ros {
     /// Level 1 is held back until all sources have come.
-    pub(super) fn tell_awaited(&mut self, again: bool, out: &mut Outbox) {
+    pub(super) fn tell_awaited(&mut self, now: Time, again: bool, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
-        let awaits = links.each.iter().any(|link| link.state == LinkState::Awaited);
+        let awaits = links.lacks_source() || (links.awaits && !links.stopping && now < links.tells_from);
+        if links.awaits && !awaits {
+            links.tells_from = now + links.grace;
+        }
         if (awaits != core::mem::replace(&mut links.awaits, awaits) || again)
             && let Some(level1) = self.parameters.level1
         {
@@ -274,7 +286,7 @@ impl Ros {
         self.make_events(now, out);
         // That it is full comes first, or level 1 would issue a window more than there is room for.
         self.taken.take(now, events.len(), out);
-        self.tell_awaited(false, out);
+        self.tell_awaited(now, false, out);
         self.shake_hands(out);
     }
 
@@ -361,7 +373,7 @@ impl Ros {
             }
         }
         self.make_events(now, out);
-        self.tell_awaited(false, out);
+        self.tell_awaited(now, false, out);
         self.shake_hands(out);
     }
 
@@ -463,6 +475,7 @@ impl Ros {
         links.stopping = true;
         links.has_moved = true;
         (0..links.each.len()).for_each(|rob| links.stop(now, rob, out));
+        self.tell_awaited(now, false, out);
     }
 
     pub(super) fn on_link_deadline(&mut self, now: Time, out: &mut Outbox) {
@@ -479,6 +492,7 @@ impl Ros {
             self.end_link(rob, out);
         }
         self.make_events(now, out);
+        self.tell_awaited(now, false, out);
         self.shake_hands(out);
     }
 

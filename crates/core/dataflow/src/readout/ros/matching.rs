@@ -33,7 +33,10 @@ impl Ros {
         let place = rule.place(time, count);
         let place = place.filter(|place| links.is_near(timed, &self.robs[rob], place.begin));
         let interval = place.unwrap_or_default();
-        let late_below = if links.slice.is_some() { u64::MAX } else { timed.missed };
+        // A chunk behind the last slice of a run belongs to no slice. It is not late.
+        let missed =
+            |slices| links.newest_issued.map_or(0, |newest| timed.slices(slices).horizon(newest.0.saturating_add(1)));
+        let late_below = links.slice.map_or(timed.missed, missed);
         self.robs[rob].insert_chunk(interval, status, bulk, place.is_none(), late_below);
         if place.is_some() {
             self.robs[rob].pass_time(rule.watermark(interval));

@@ -48,14 +48,14 @@ impl Ros {
     }
 
     /// The source of triggers is there. In a new life it counts those that it gives from 0.
-    pub(super) fn on_trigger_source(&mut self, life: Incarnation, out: &mut Outbox) {
+    pub(super) fn on_trigger_source(&mut self, now: Time, life: Incarnation, out: &mut Outbox) {
         if self.given.life.replace(life).is_some_and(|before| before != life) {
             self.taken = TakenCount::new(self.parameters.level1, self.parameters.in_flight);
             self.given.before = self.reads.next.len();
         }
         self.taken.tell(out);
         self.tell_busy(out);
-        self.tell_awaited(true, out);
+        self.tell_awaited(now, true, out);
         self.links.iter_mut().for_each(|links| links.tell_again());
     }
 

@@ -41,9 +41,16 @@ enum : int {
     TID_FLOAT32 = 9,
     TID_DOUBLE = 10,
     TID_FLOAT64 = 10,
+    TID_BITFIELD = 11,
+    TID_STRING = 12,
+    TID_ARRAY = 13,
+    TID_STRUCT = 14,
+    TID_KEY = 15,
+    TID_LINK = 16,
     TID_INT64 = 17,
     TID_UINT64 = 18,
-    TID_QWORD = 18
+    TID_QWORD = 18,
+    TID_LAST = 19
 };
 
 /// What every event begins with.
@@ -64,6 +71,7 @@ enum : int { MT_ERROR = 1, MT_INFO = 2, MT_DEBUG = 4, MT_USER = 8, MT_LOG = 16, 
 #define MUSER MT_USER, __FILE__, __LINE__
 #define MLOG MT_LOG, __FILE__, __LINE__
 #define MTALK MT_TALK, __FILE__, __LINE__
+#define MCALL MT_CALL, __FILE__, __LINE__
 
 namespace weir::midas {
 

@@ -2,6 +2,7 @@
 #ifndef WEIR_MVODB_H
 #define WEIR_MVODB_H
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,15 @@
 #include <type_traits>
 #include <vector>
 
+/// Why a call failed, for who asks.
+class MVOdbError {
+public:
+    bool fError = false;
+    std::string fErrorString;
+    std::string fPath;
+    int fStatus = 0;
+};
+
 /// Values by path in the memory of this program, below one folder. A value that is absent keeps what the caller has put in: its default.
 class MVOdb {
 public:
@@ -21,7 +31,7 @@ public:
     MVOdb() : MVOdb(std::make_shared<Tree>(), "") {}
 
     /// The folder of this name below this one, as long as this one.
-    MVOdb *Chdir(const char *name, bool = false) {
+    MVOdb *Chdir(const char *name, bool = false, MVOdbError * = nullptr) {
         const std::lock_guard<std::mutex> lock(tree_->mutex);
         auto &folder = tree_->folders[in_capitals(path(name))];
         if (folder == nullptr) {
@@ -30,29 +40,43 @@ public:
         return folder.get();
     }
 
-    void RI(const char *name, int *value, bool create = false) { read(name, value, create); }
-    void RD(const char *name, double *value, bool create = false) { read(name, value, create); }
-    void RF(const char *name, float *value, bool create = false) { read(name, value, create); }
-    void RB(const char *name, bool *value, bool create = false) { read(name, value, create); }
-    void RU16(const char *name, std::uint16_t *value, bool create = false) { read(name, value, create); }
-    void RU32(const char *name, std::uint32_t *value, bool create = false) { read(name, value, create); }
-    void RS(const char *name, std::string *value, bool create = false) { read(name, value, create); }
+// For each type: a value, all items of an array, one of them; the same to write. An array has `size` items if there is none and it is to be created.
+#define WEIR_ODB_TYPE(LETTERS, TYPE)                                                                                                       \
+    void R##LETTERS(const char *name, TYPE *value, bool create = false, MVOdbError *error = nullptr) { read(name, value, create, error); } \
+    void R##LETTERS##A(const char *name, std::vector<TYPE> *values, bool create = false, int size = 0, MVOdbError *error = nullptr) {      \
+        read_all(name, values, create, size, error);                                                                                       \
+    }                                                                                                                                      \
+    void R##LETTERS##AI(const char *name, int index, TYPE *value, MVOdbError *error = nullptr) { read_item(name, index, value, error); }   \
+    void W##LETTERS(const char *name, TYPE value, MVOdbError * = nullptr) { set(path(name), {text(value)}); }                              \
+    void W##LETTERS##A(const char *name, const std::vector<TYPE> &values, MVOdbError * = nullptr) { write_all(name, values); }             \
+    void W##LETTERS##AI(const char *name, int index, TYPE value, MVOdbError * = nullptr) { write_item(name, index, text(value)); }
 
-    /// Arrays: `size` items if there are none and they are to be created.
-    void RIA(const char *name, std::vector<int> *values, bool create = false, int size = 0) { read_all(name, values, create, size); }
-    void RDA(const char *name, std::vector<double> *values, bool create = false, int size = 0) { read_all(name, values, create, size); }
-    void RFA(const char *name, std::vector<float> *values, bool create = false, int size = 0) { read_all(name, values, create, size); }
-    void RU16A(const char *name, std::vector<std::uint16_t> *values, bool create = false, int size = 0) { read_all(name, values, create, size); }
-    void RU32A(const char *name, std::vector<std::uint32_t> *values, bool create = false, int size = 0) { read_all(name, values, create, size); }
-    void RSA(const char *name, std::vector<std::string> *values, bool create = false, int size = 0) { read_all(name, values, create, size); }
+    WEIR_ODB_TYPE(B, bool)
+    WEIR_ODB_TYPE(I, int)
+    WEIR_ODB_TYPE(D, double)
+    WEIR_ODB_TYPE(F, float)
+    WEIR_ODB_TYPE(U16, std::uint16_t)
+    WEIR_ODB_TYPE(U32, std::uint32_t)
+#undef WEIR_ODB_TYPE
 
-    void WI(const char *name, int value) { write(name, value); }
-    void WD(const char *name, double value) { write(name, value); }
-    void WF(const char *name, float value) { write(name, value); }
-    void WB(const char *name, bool value) { write(name, value); }
-    void WU16(const char *name, std::uint16_t value) { write(name, value); }
-    void WU32(const char *name, std::uint32_t value) { write(name, value); }
-    void WS(const char *name, const char *value) { set(path(name), {value}); }
+    // Texts say how long one may be, which does not matter here.
+    void RS(const char *name, std::string *value, bool create = false, int = 0, MVOdbError *error = nullptr) { read(name, value, create, error); }
+    void RSA(const char *name, std::vector<std::string> *values, bool create = false, int size = 0, int = 0, MVOdbError *error = nullptr) {
+        read_all(name, values, create, size, error);
+    }
+    void RSAI(const char *name, int index, std::string *value, MVOdbError *error = nullptr) { read_item(name, index, value, error); }
+    void WS(const char *name, const char *value, int = 0, MVOdbError * = nullptr) { set(path(name), {value}); }
+    void WSA(const char *name, const std::vector<std::string> &values, int, MVOdbError * = nullptr) { write_all(name, values); }
+    void WSAI(const char *name, int index, const char *value, MVOdbError * = nullptr) { write_item(name, index, value); }
+
+    void Delete(const char *name, MVOdbError * = nullptr) {
+        const std::lock_guard<std::mutex> lock(tree_->mutex);
+        tree_->values.erase(in_capitals(path(name)));
+    }
+
+    // A value of another type than the one read ends the program, unless it asks for the error.
+    void SetPrintError(bool) {}
+    bool GetPrintError() const { return true; }
 
     /// A value of a path from the root on.
     void set(const std::string &path, const Values &values) {
@@ -85,35 +109,73 @@ private:
         return found == tree_->values.end() ? Values() : found->second;
     }
 
-    template <typename T> void read(const char *name, T *value, bool create) {
+    template <typename T> void read(const char *name, T *value, bool create, MVOdbError *error) {
         const Values found = find(name);
         if (!found.empty()) {
-            parse(name, found.front(), value);
+            or_error(name, error, [&] { *value = parsed<T>(name, found.front()); });
         } else if (create) {
-            write(name, *value);
+            set(path(name), {text(*value)});
         }
     }
 
-    template <typename T> void read_all(const char *name, std::vector<T> *values, bool create, int size) {
+    template <typename T> void read_all(const char *name, std::vector<T> *values, bool create, int size, MVOdbError *error) {
+        Values found = find(name);
+        // Without a vector the array gets this size, too.
+        if (create && (found.empty() || (values == nullptr && size > 0))) {
+            found = found.empty() && values != nullptr ? texts(*values) : found;
+            found.resize(size > 0 ? static_cast<std::size_t>(size) : found.size(), text(T()));
+            set(path(name), found);
+        }
+        if (values == nullptr || found.empty()) {
+            return;
+        }
+        or_error(name, error, [&] {
+            std::vector<T> all;
+            for (const std::string &item : found) {
+                all.push_back(parsed<T>(name, item));
+            }
+            *values = all;
+        });
+    }
+
+    template <typename T> void read_item(const char *name, int index, T *value, MVOdbError *error) {
         const Values found = find(name);
-        if (!found.empty()) {
-            values->resize(found.size());
-            for (std::size_t at = 0; at < found.size(); at++) {
-                parse(name, found[at], &(*values)[at]);
-            }
-        } else if (create) {
-            if (size > 0) {
-                values->resize(static_cast<std::size_t>(size));
-            }
-            Values written;
-            for (const T &value : *values) {
-                written.push_back(text(value));
-            }
-            set(path(name), written);
+        if (index >= 0 && static_cast<std::size_t>(index) < found.size()) {
+            or_error(name, error, [&] { *value = parsed<T>(name, found[static_cast<std::size_t>(index)]); });
         }
     }
 
-    template <typename T> void write(const char *name, T value) { set(path(name), {text(value)}); }
+    template <typename T> void write_all(const char *name, const std::vector<T> &values) { set(path(name), texts(values)); }
+
+    void write_item(const char *name, int index, const std::string &value) {
+        Values values = find(name);
+        const std::size_t at = index < 0 ? 0 : static_cast<std::size_t>(index);
+        values.resize(std::max(values.size(), at + 1));
+        values[at] = value;
+        set(path(name), values);
+    }
+
+    /// What fails is told to who asks, and thrown otherwise.
+    template <typename Call> void or_error(const char *name, MVOdbError *error, Call call) const {
+        try {
+            call();
+        } catch (const std::invalid_argument &failed) {
+            if (error == nullptr) {
+                throw;
+            }
+            error->fError = true;
+            error->fErrorString = failed.what();
+            error->fPath = path(name);
+        }
+    }
+
+    template <typename T> static Values texts(const std::vector<T> &values) {
+        Values texts;
+        for (const T &value : values) {
+            texts.push_back(text(value));
+        }
+        return texts;
+    }
 
     template <typename T> static std::string text(const T &value) {
         std::ostringstream text;
@@ -123,25 +185,25 @@ private:
     }
 
     /// Throws std::invalid_argument: a detector does not run with a default in place of what was meant.
-    template <typename T> void parse(const std::string &name, const std::string &text, T *value) const {
+    template <typename T> T parsed(const std::string &name, const std::string &text) const {
+        T value{};
         bool is_good = true;
         if constexpr (std::is_same_v<T, std::string>) {
-            *value = text;
+            value = text;
         } else if constexpr (std::is_same_v<T, bool>) {
             const std::string capitals = in_capitals(text);
-            *value = capitals == "TRUE" || capitals == "Y" || capitals == "YES" || capitals == "1";
-            is_good = *value || capitals == "FALSE" || capitals == "N" || capitals == "NO" || capitals == "0";
+            value = capitals == "TRUE" || capitals == "Y" || capitals == "YES" || capitals == "1";
+            is_good = value || capitals == "FALSE" || capitals == "N" || capitals == "NO" || capitals == "0";
         } else {
-            T parsed{};
             std::istringstream stream(text);
             // By the prefix: 0x is hexadecimal.
             stream.unsetf(std::ios::basefield);
-            is_good = (stream >> parsed) && (stream >> std::ws).eof() && (std::is_signed_v<T> || text.find('-') == std::string::npos);
-            *value = parsed;
+            is_good = (stream >> value) && (stream >> std::ws).eof() && (std::is_signed_v<T> || text.find('-') == std::string::npos);
         }
         if (!is_good) {
             throw std::invalid_argument(path(name) + " = " + text + ": expected a value of the type that the program reads");
         }
+        return value;
     }
 
     const std::shared_ptr<Tree> tree_;

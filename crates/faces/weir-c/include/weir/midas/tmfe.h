@@ -4,90 +4,25 @@
 #ifndef WEIR_TMFE_H
 #define WEIR_TMFE_H
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "../adapter.hpp"
-#include "midas.h"
-#include "mvodb.h"
-
-class TMFrontend;
-
-/// How a handler went: an error ends the source, and run control is told.
-struct TMFeResult {
-    int error_code = 0;
-    std::string error_message;
-
-    TMFeResult() = default;
-    TMFeResult(int code, const std::string &message) : error_code(code), error_message(message) {}
-};
-
-inline TMFeResult TMFeOk() { return {}; }
-inline TMFeResult TMFeErrorMessage(const std::string &message) { return {1, message}; }
-
-/// What all parts of a front end share.
-class TMFE {
-public:
-    static TMFE *Instance() {
-        static TMFE shared;
-        return &shared;
-    }
-
-    std::string fFrontendName;
-    std::string fProgramName;
-    std::string fFrontendHostname;
-    std::string fFrontendFilename;
-    std::atomic<bool> fShutdownRequested{false};
-    std::atomic<int> fRunNumber{0};
-    std::atomic<bool> fStateRunning{false};
-    MVOdb *fOdbRoot = &root_;
-
-    static inline bool gfVerbose = false;
-
-    /// A message of a kind such as MINFO, as printf makes it; errors go to run control, too.
-    __attribute__((format(printf, 6, 7))) void Msg(int kind, const char *file, int line, const char *routine, const char *format, ...) {
-        std::va_list arguments;
-        va_start(arguments, format);
-        const std::string text = weir::midas::formatted(format, arguments);
-        va_end(arguments);
-        weir::midas::message(kind, file, line, routine, text);
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (kind == MT_ERROR && session_ != nullptr) {
-            session_->say("ERROR: " + text);
-        }
-    }
-
-    /// In seconds.
-    static double GetTime() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-    static void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
-
-private:
-    friend class TMFrontend;
-
-    TMFE() {
-        char name[256] = "";
-        ::gethostname(name, sizeof name - 1);
-        fFrontendHostname = name;
-    }
-
-    MVOdb root_;
-    std::mutex mutex_;
-    weir::adapter::Session *session_ = nullptr;
-};
+#include "tmfe_shared.h"
 
 /// An equipment: derive from it, and override the handlers.
-class TMFeEquipment {
+class TMFeEquipment : public TMFeRpcHandlerInterface {
 public:
     std::string fEqName;
     std::string fEqFilename;
@@ -95,14 +30,14 @@ public:
     TMFrontend *fFe = nullptr;
 
     bool fEqConfEnabled = true;
-    std::uint16_t fEqConfEventId = 1;
+    std::uint16_t fEqConfEventID = 1;
     std::uint16_t fEqConfTriggerMask = 0;
     int fEqConfPeriodMilliSec = 1000;
     bool fEqConfReadConfigFromOdb = true;
     bool fEqConfReadOnlyWhenRunning = true;
     bool fEqConfEnablePeriodic = true;
     bool fEqConfEnablePoll = false;
-    double fEqConfPollSleepPeriodSec = 0.0001;
+    double fEqConfPollSleepSec = 0.0001;
     // Of what follows Weir does nothing: docs/adapters.md.
     bool fEqConfEnableRpc = true;
     bool fEqConfHidden = false;
@@ -113,39 +48,44 @@ public:
     double fEqConfPeriodStatisticsSec = 1;
     std::string fEqConfBuffer = "SYSTEM";
     std::string fEqConfFormat = "MIDAS";
+    int fEqConfType = 0;
+    int fEqConfSource = 0;
+    int fEqConfReadOn = 0;
+    std::uint32_t fEqConfNumSubEvents = 0;
+    std::size_t fEqConfMaxEventSize = 0;
+    std::size_t fEqConfBufferSize = 0;
 
+    std::mutex fEqMutex;
     MVOdb *fOdbEq = nullptr;
     MVOdb *fOdbEqCommon = nullptr;
     MVOdb *fOdbEqSettings = nullptr;
     MVOdb *fOdbEqVariables = nullptr;
+    MVOdb *fOdbEqStatistics = nullptr;
 
     /// Sent in this run.
     double fEqStatEvents = 0;
     double fEqStatBytes = 0;
 
     TMFeEquipment(const char *name, const char *file) : fEqName(name), fEqFilename(file) {}
-    virtual ~TMFeEquipment() { EqStopPollThread(); }
+    ~TMFeEquipment() override { EqStopPollThread(); }
     TMFeEquipment(const TMFeEquipment &) = delete;
     TMFeEquipment &operator=(const TMFeEquipment &) = delete;
 
     virtual void HandleUsage() {}
     virtual TMFeResult HandleInit(const std::vector<std::string> &) { return TMFeOk(); }
-    virtual TMFeResult HandleBeginRun(int) { return TMFeOk(); }
-    virtual TMFeResult HandleEndRun(int) { return TMFeOk(); }
-    virtual TMFeResult HandlePauseRun(int) { return TMFeOk(); }
-    virtual TMFeResult HandleResumeRun(int) { return TMFeOk(); }
-    virtual TMFeResult HandleStartAbortRun(int) { return TMFeOk(); }
-    virtual TMFeResult HandleRpc(const char *, const char *, std::string &) { return TMFeOk(); }
     virtual void HandlePeriodic() {}
     virtual bool HandlePoll() { return false; }
     virtual void HandlePollRead() {}
+
+    /// For a program with a main() of its own: calls HandleInit() and connects. A front end does both by itself.
+    TMFeResult EqInit(const std::vector<std::string> &arguments);
 
     /// Begins an event in memory of `size` bytes.
     TMFeResult ComposeEvent(char *event, std::size_t size) const {
         if (size < sizeof(EVENT_HEADER)) {
             return too_small(size);
         }
-        const EVENT_HEADER head = {static_cast<std::int16_t>(fEqConfEventId), static_cast<std::int16_t>(fEqConfTriggerMask), serial_,
+        const EVENT_HEADER head = {static_cast<std::int16_t>(fEqConfEventID), static_cast<std::int16_t>(fEqConfTriggerMask), serial_,
                                    static_cast<DWORD>(std::time(nullptr)), 0};
         std::memcpy(event, &head, sizeof head);
         return TMFeOk();
@@ -187,36 +127,64 @@ public:
         return TMFeOk();
     }
 
+    /// Of the banks, with their head, in bytes.
+    int BkSize(const char *event) const { return static_cast<int>(BANKS_HEAD_BYTES + word(event + BANKS_AT)); }
+
     /// Sends an event as a fragment, from any thread. Waits while the partition is busy. Without a run or a link the event is dropped.
     TMFeResult EqSendEvent(const char *event, bool = true) {
-        EVENT_HEADER head;
-        std::memcpy(&head, event, sizeof head);
+        const std::size_t bytes = sizeof(EVENT_HEADER) + word(event + offsetof(EVENT_HEADER, data_size));
+        return EqSendEvent(1, &event, &bytes);
+    }
+
+    TMFeResult EqSendEvent(const std::vector<char> &event, bool = true) {
+        const char *const data = event.data();
+        const std::size_t bytes = event.size();
+        return EqSendEvent(1, &data, &bytes);
+    }
+
+    /// The same of an event in pieces; the first one has the whole head.
+    TMFeResult EqSendEvent(const std::vector<std::vector<char>> &pieces, bool = true) {
+        std::vector<const char *> data;
+        std::vector<std::size_t> bytes;
+        for (const std::vector<char> &piece : pieces) {
+            data.push_back(piece.data());
+            bytes.push_back(piece.size());
+        }
+        return EqSendEvent(static_cast<int>(pieces.size()), data.data(), bytes.data());
+    }
+
+    TMFeResult EqSendEvent(int count, const char *const data[], const std::size_t bytes[], bool = true) {
+        EVENT_HEADER head = {};
+        if (count < 1 || bytes[0] < sizeof head) {
+            return TMFeErrorMessage("EqSendEvent: the head of the event is not in its first piece");
+        }
+        std::memcpy(&head, data[0], sizeof head);
         if (head.serial_number == 0) {
             return TMFeErrorMessage("EqSendEvent: serial number 0: expected numbers from 1 on, as ComposeEvent writes them");
         }
-        serial_ = head.serial_number + 1;
-        const std::size_t bytes = sizeof head + head.data_size;
-        try {
-            const weir_head number = weir::numbered(head.serial_number - 1);
-            if (session_ != nullptr && session_->send(number, bytes, [=](std::uint8_t *slot) { std::memcpy(slot, event, bytes); })) {
-                fEqStatEvents++;
-                fEqStatBytes += static_cast<double>(bytes);
-            }
-        } catch (const weir::Error &error) {
-            // Who looks at no result would lose every event without a word.
-            session_->fail(std::string("EqSendEvent: ") + error.what() + ": see source.size_max");
+        const std::size_t all = sizeof head + head.data_size;
+        if (std::accumulate(bytes, bytes + count, std::size_t{0}) < all) {
+            return TMFeErrorMessage("EqSendEvent: the event is longer than the memory that it lies in");
         }
+        serial_ = head.serial_number + 1;
+        send(head.serial_number - 1, all, [=](std::uint8_t *slot) {
+            std::size_t left = all;
+            for (int at = 0; at < count; at++) {
+                const std::size_t piece = std::min(left, bytes[at]);
+                std::memcpy(slot + (all - left), data[at], piece);
+                left -= piece;
+            }
+        });
         return TMFeOk();
     }
 
-    TMFeResult EqSendEvent(const std::vector<char> &event, bool write = true) {
-        EVENT_HEADER head = {};
-        std::memcpy(&head, event.data(), std::min(event.size(), sizeof head));
-        if (event.size() < sizeof head + head.data_size) {
-            return TMFeErrorMessage("EqSendEvent: the event is longer than the memory that it lies in");
-        }
-        return EqSendEvent(event.data(), write);
+    TMFeResult EqZeroStatistics() {
+        fEqStatEvents = fEqStatBytes = 0;
+        return TMFeOk();
     }
+    // Weir keeps no statistics and events in a database.
+    TMFeResult EqWriteStatistics() { return TMFeOk(); }
+    TMFeResult EqWriteEventToOdb(const char *) { return TMFeOk(); }
 
     TMFeResult EqSetStatus(const char *status, const char *) {
         if (session_ != nullptr) {
@@ -242,6 +210,18 @@ private:
     static constexpr std::size_t BANK_HEAD_BYTES = 16;
     /// First version of banks; of 32 bits; aligned to 64 bits.
     static constexpr DWORD BANKS_FLAGS = 1 | 1 << 4 | 1 << 5;
+
+    template <typename Fill> void send(std::uint64_t number, std::size_t bytes, Fill fill) {
+        try {
+            if (session_ != nullptr && session_->send(weir::numbered(number), bytes, fill)) {
+                fEqStatEvents++;
+                fEqStatBytes += static_cast<double>(bytes);
+            }
+        } catch (const weir::Error &error) {
+            // Who looks at no result would lose every event without a word.
+            session_->fail(std::string("EqSendEvent: ") + error.what() + ": see source.size_max");
+        }
+    }
 
     static TMFeResult too_small(std::size_t size) { return TMFeErrorMessage("the memory of the event has " + std::to_string(size) + " bytes"); }
 
@@ -302,7 +282,7 @@ public:
     virtual TMFeResult HandleFrontendReady(const std::vector<std::string> &) { return TMFeOk(); }
     virtual void HandleFrontendExit() {}
 
-    void FeSetName(const char *name) { fMfe->fFrontendName = fMfe->fProgramName = name; }
+    void FeSetName(const char *name) { fMfe->fProgramName = name; }
 
     /// The front end deletes it at its end.
     TMFeResult FeAddEquipment(TMFeEquipment *equipment) {
@@ -311,35 +291,71 @@ public:
         return TMFeOk();
     }
 
-    int FeMain(int argc, char *argv[]) {
-        try {
-            if (!take(weir::adapter::Arguments(argc, argv))) {
-                return 0;
-            }
-            begin();
-        } catch (const std::exception &error) {
-            std::fprintf(stderr, "%s: %s\n", fMfe->fFrontendName.c_str(), error.what());
-            return 1;
-        }
-        while (!fMfe->fShutdownRequested) {
-            step();
-        }
-        return end();
+    /// Forgets an equipment without deleting it.
+    TMFeResult FeRemoveEquipment(TMFeEquipment *equipment) {
+        fFeEquipments.erase(std::remove(fFeEquipments.begin(), fFeEquipments.end(), equipment), fFeEquipments.end());
+        return TMFeOk();
     }
 
+    int FeMain(int argc, char *argv[]) { return main_of(weir::adapter::Arguments(argc, argv)); }
+
+    /// The same with the arguments behind the name of the program.
+    int FeMain(const std::vector<std::string> &arguments) { return main_of(weir::adapter::Arguments(arguments)); }
+
+    void FeUsage(const char *program) {
+        std::printf("usage: %s [options] [-- arguments of the front end]\n"
+                    "  -h ADDRESS        where the partition listens: shm:NAME or tcp://HOST:PORT; otherwise shm:EQUIPMENT\n"
+                    "  -h EQUIPMENT=ADDRESS  the same for each of several equipments; one without it sends nothing\n"
+                    "  -i NUMBER         index of the front end: takes the place of %%d in names\n"
+                    "  -s PATH=VALUE     a value of the database, such as -s /Equipment/adc/Settings/threshold=12\n"
+                    "  --odb FILE        lines PATH = VALUE\n"
+                    "  -v                verbose\n"
+                    "  -e NAME           taken and ignored\n%s",
+                    program, weir::adapter::Arguments::COMMON_USAGE);
+        HandleUsage();
+        for (TMFeEquipment *equipment : fFeEquipments) {
+            equipment->HandleUsage();
+        }
+    }
+
+    std::mutex fFeMutex;
+
 private:
+    friend class TMFE;
     friend class TMFeEquipment;
     using Milliseconds = std::chrono::milliseconds;
 
     static constexpr Milliseconds POLL_AT_MOST{5};
     static constexpr Milliseconds STEP_AT_MOST{5};
 
+    /// That of a program with a main() of its own, which owns its equipments.
+    static TMFrontend &of_main() {
+        static TMFrontend *const shared = new TMFrontend;
+        return *shared;
+    }
+
+    int main_of(weir::adapter::Arguments arguments) {
+        try {
+            if (!take(std::move(arguments))) {
+                return 0;
+            }
+            begin();
+        } catch (const std::exception &error) {
+            std::fprintf(stderr, "%s: %s\n", fMfe->fProgramName.c_str(), error.what());
+            return 1;
+        }
+        while (!fMfe->is_over()) {
+            step();
+        }
+        return end();
+    }
+
     /// False if help was all that was wanted.
     bool take(weir::adapter::Arguments arguments) {
         while (arguments.next()) {
             const std::string option = arguments.option();
             if (option == "--help") {
-                say_usage();
+                FeUsage(fMfe->fProgramName.c_str());
                 return false;
             } else if (option == "--") {
                 arguments_.assign(arguments.rest().begin(), arguments.rest().end());
@@ -364,22 +380,6 @@ private:
         return true;
     }
 
-    void say_usage() {
-        std::printf("usage: %s [options] [-- arguments of the front end]\n"
-                    "  -h ADDRESS        where the partition listens: shm:NAME or tcp://HOST:PORT; otherwise shm:EQUIPMENT\n"
-                    "  -h EQUIPMENT=ADDRESS  the same for each of several equipments; one without it sends nothing\n"
-                    "  -i NUMBER         index of the front end: takes the place of %%d in names\n"
-                    "  -s PATH=VALUE     a value of the database, such as -s /Equipment/adc/Settings/threshold=12\n"
-                    "  --odb FILE        lines PATH = VALUE\n"
-                    "  -v                verbose\n"
-                    "  -e NAME           taken and ignored\n%s",
-                    fMfe->fFrontendName.c_str(), weir::adapter::Arguments::COMMON_USAGE);
-        HandleUsage();
-        for (TMFeEquipment *equipment : fFeEquipments) {
-            equipment->HandleUsage();
-        }
-    }
-
     static int index_of(const std::string &text) {
         if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos) {
             throw std::invalid_argument("-i " + text + ": expected a number from 0 to 999999");
@@ -396,8 +396,9 @@ private:
 
     /// Everything up to the first order.
     void begin() {
-        check("HandleArguments", fMfe->fFrontendName, [this] { return HandleArguments(arguments_); });
-        check("HandleFrontendInit", fMfe->fFrontendName, [this] { return HandleFrontendInit(arguments_); });
+        fMfe->frontend_ = this;
+        check("HandleArguments", fMfe->fProgramName, [this] { return HandleArguments(arguments_); });
+        check("HandleFrontendInit", fMfe->fProgramName, [this] { return HandleFrontendInit(arguments_); });
         for (TMFeEquipment *equipment : fFeEquipments) {
             configure(*equipment);
             check("HandleInit", equipment->fEqName, [=] { return equipment->HandleInit(arguments_); });
@@ -410,7 +411,7 @@ private:
             throw std::invalid_argument("no equipment has a link: expected -h EQUIPMENT=ADDRESS");
         }
         weir::adapter::Interrupt::expect();
-        check("HandleFrontendReady", fMfe->fFrontendName, [this] { return HandleFrontendReady(arguments_); });
+        check("HandleFrontendReady", fMfe->fProgramName, [this] { return HandleFrontendReady(arguments_); });
     }
 
     void configure(TMFeEquipment &equipment) {
@@ -420,9 +421,10 @@ private:
         equipment.fOdbEqCommon = equipment.fOdbEq->Chdir("Common");
         equipment.fOdbEqSettings = equipment.fOdbEq->Chdir("Settings");
         equipment.fOdbEqVariables = equipment.fOdbEq->Chdir("Variables");
+        equipment.fOdbEqStatistics = equipment.fOdbEq->Chdir("Statistics");
         equipment.fOdbEqCommon->RB("Enabled", &equipment.fEqConfEnabled);
         if (equipment.fEqConfReadConfigFromOdb) {
-            equipment.fOdbEqCommon->RU16("Event ID", &equipment.fEqConfEventId);
+            equipment.fOdbEqCommon->RU16("Event ID", &equipment.fEqConfEventID);
             equipment.fOdbEqCommon->RU16("Trigger mask", &equipment.fEqConfTriggerMask);
             equipment.fOdbEqCommon->RI("Period", &equipment.fEqConfPeriodMilliSec);
         }
@@ -469,24 +471,63 @@ private:
         fMfe->session_ = fMfe->session_ == nullptr ? equipment.session_.get() : fMfe->session_;
     }
 
+    /// What a program with a main() of its own has in place of a front end that begins.
+    TMFeResult init(TMFeEquipment &equipment, const std::vector<std::string> &arguments) {
+        FeAddEquipment(&equipment);
+        configure(equipment);
+        const TMFeResult result = equipment.HandleInit(arguments);
+        if (result.error_flag) {
+            return result;
+        }
+        if (places_.empty()) {
+            places_[equipment.fEqName] = "shm:" + equipment.fEqName;
+        } else if (const auto nameless = places_.find(""); nameless != places_.end()) {
+            places_[equipment.fEqName] = nameless->second;
+            places_.erase(nameless);
+        }
+        try {
+            connect(equipment);
+        } catch (const weir::Error &error) {
+            // Who looks at no result would wait for runs without a word.
+            std::fprintf(stderr, "%s: %s\n", fMfe->fProgramName.c_str(), error.what());
+            fMfe->put(fMfe->fShutdownRequested, true);
+            return TMFeErrorMessage(error.what());
+        }
+        return TMFeOk();
+    }
+
+    /// Addresses with commas between them, as -h has them.
+    void place_all(const std::string &texts) {
+        for (const std::string &text : items(texts)) {
+            place(text);
+        }
+    }
+
     /// Orders, then periods, then polls, then a pause.
     void step() {
-        auto pause = std::chrono::duration_cast<std::chrono::microseconds>(STEP_AT_MOST);
-        for (TMFeEquipment *equipment : fFeEquipments) {
-            if (equipment->session_ != nullptr) {
-                obey(*equipment, equipment->session_->next_order(Milliseconds(0)));
-            }
+        if (!fMfe->rpc_runs_) {
+            take_orders();
         }
+        auto pause = std::chrono::duration_cast<std::chrono::microseconds>(STEP_AT_MOST);
         for (TMFeEquipment *equipment : fFeEquipments) {
             period(*equipment);
             if (equipment->fEqConfEnabled && equipment->fEqConfEnablePoll && !equipment->polls_ && equipment->is_running_) {
                 bool has_read = false;
                 call("HandlePoll", *equipment, [&] { has_read = equipment->poll(POLL_AT_MOST); });
-                const auto sleep = std::chrono::duration<double>(has_read ? 0 : equipment->fEqConfPollSleepPeriodSec);
+                const auto sleep = std::chrono::duration<double>(has_read ? 0 : equipment->fEqConfPollSleepSec);
                 pause = std::min(pause, std::chrono::duration_cast<std::chrono::microseconds>(sleep));
             }
         }
         std::this_thread::sleep_for(pause);
+    }
+
+    void take_orders() {
+        fMfe->obeys_ = std::this_thread::get_id();
+        for (TMFeEquipment *equipment : fFeEquipments) {
+            if (equipment->session_ != nullptr) {
+                obey(*equipment, equipment->session_->next_order(Milliseconds(0)));
+            }
+        }
     }
 
     void period(TMFeEquipment &equipment) {
@@ -510,8 +551,11 @@ private:
                 }
             }
         }
+        if (&equipment == first()) {
+            tell_others(order);
+        }
         if (order.kind == WEIR_END || order.kind == WEIR_ERROR) {
-            fMfe->fShutdownRequested = true;
+            fMfe->put(fMfe->fShutdownRequested, true);
             has_failed_ = has_failed_ || order.kind == WEIR_ERROR;
         }
         if (order.kind != WEIR_NOTHING) {
@@ -519,9 +563,25 @@ private:
         }
     }
 
+    /// Handlers that are no equipments go with the first one that has a link.
+    void tell_others(const weir::adapter::Order &order) {
+        const bool begins = order.kind == WEIR_START;
+        if (order.kind == WEIR_NOTHING || !(begins || is_told_)) {
+            return;
+        }
+        is_told_ = begins;
+        const int run = fMfe->fRunNumber;
+        for (TMFeRpcHandlerInterface *handler : fMfe->fRpcHandlers) {
+            if (dynamic_cast<TMFeEquipment *>(handler) == nullptr) {
+                check(begins ? "HandleBeginRun" : "HandleEndRun", fMfe->fProgramName,
+                      [=] { return begins ? handler->HandleBeginRun(run) : handler->HandleEndRun(run); }, first()->session_.get());
+            }
+        }
+    }
+
     void begin_run(TMFeEquipment &equipment, int run) {
-        fMfe->fRunNumber = run;
-        fMfe->fStateRunning = true;
+        fMfe->put(fMfe->fRunNumber, run);
+        fMfe->put(fMfe->fStateRunning, true);
         equipment.serial_ = 1;
         equipment.fEqStatEvents = equipment.fEqStatBytes = 0;
         if (equipment.fEqConfEnabled) {
@@ -549,26 +609,54 @@ private:
                              static_cast<unsigned long long>(dropped));
             }
         }
-        fMfe->fStateRunning = false;
+        bool is_running = false;
         for (const TMFeEquipment *each : fFeEquipments) {
-            fMfe->fStateRunning = fMfe->fStateRunning || each->is_running_;
+            is_running = is_running || each->is_running_;
         }
+        fMfe->put(fMfe->fStateRunning, is_running);
     }
 
     int end() {
+        fMfe->StopRpcThread();
+        end_runs();
+        HandleFrontendExit();
+        say_why();
+        FeDeleteEquipments();
+        const int signal = weir::adapter::Interrupt::came();
+        return signal != 0 ? 128 + signal : has_failed_ ? 1 : 0;
+    }
+
+    void end_runs() {
+        fMfe->obeys_ = std::this_thread::get_id();
         for (TMFeEquipment *equipment : fFeEquipments) {
             end_run(*equipment);
             equipment->EqStopPollThread();
         }
-        HandleFrontendExit();
+        if (first() != nullptr) {
+            tell_others({WEIR_END, 0});
+        }
+    }
+
+    void say_why() const {
         for (const TMFeEquipment *equipment : fFeEquipments) {
             if (equipment->session_ != nullptr && !equipment->session_->why().empty()) {
                 std::fprintf(stderr, "weir: source %s: %s\n", equipment->fEqName.c_str(), equipment->session_->why().c_str());
             }
         }
-        FeDeleteEquipments();
-        const int signal = weir::adapter::Interrupt::came();
-        return signal != 0 ? 128 + signal : has_failed_ ? 1 : 0;
+    }
+
+    /// Ends the links of equipments that the program owns.
+    void leave() {
+        end_runs();
+        say_why();
+        {
+            const std::lock_guard<std::mutex> lock(fMfe->mutex_);
+            fMfe->session_ = nullptr;
+        }
+        for (TMFeEquipment *equipment : fFeEquipments) {
+            equipment->session_.reset();
+        }
+        fFeEquipments.clear();
     }
 
     void FeDeleteEquipments() {
@@ -596,20 +684,28 @@ private:
     }
 
     template <typename Call> void call(const char *function, TMFeEquipment &equipment, Call call) {
-        const weir::adapter::Inside inside(equipment.fEqName, function);
-        weir::adapter::guarded(session_of(equipment), equipment.fEqName, function, call);
+        inside(equipment.fEqName, function, [&] { weir::adapter::guarded(session_of(equipment), equipment.fEqName, function, call); });
+    }
+
+    /// Notes where the thread is that takes orders: the partition waits for no other one.
+    template <typename Call> void inside(const std::string &whose, const char *function, Call call) const {
+        if (fMfe->obeys_.load() != std::this_thread::get_id()) {
+            return call();
+        }
+        const weir::adapter::Inside inside(whose, function);
+        call();
     }
 
     /// Calls a handler that says how it went.
     template <typename Call>
     void check(const char *function, const std::string &whose, Call call, weir::adapter::Session *session = nullptr) {
-        const weir::adapter::Inside inside(whose, function);
-        weir::adapter::guarded(session, whose, function, [&] {
+        const auto well = [&] {
             const TMFeResult result = call();
-            if (result.error_code != 0) {
+            if (result.error_flag) {
                 throw std::runtime_error(result.error_message);
             }
-        });
+        };
+        inside(whose, function, [&] { weir::adapter::guarded(session, whose, function, well); });
     }
 
     void read_odb(const std::string &file) {
@@ -670,7 +766,58 @@ private:
     /// Addresses by equipment; "" stands for the only one.
     std::map<std::string, std::string> places_;
     bool has_failed_ = false;
+    /// Whether handlers that are no equipments were told that a run has begun.
+    bool is_told_ = false;
 };
+
+inline TMFeResult TMFE::Connect(const char *program, const char *, const char *experiment) {
+    weir::adapter::Interrupt::expect();
+    fProgramName = program == nullptr ? fProgramName : program;
+    fExptname = experiment == nullptr ? "" : experiment;
+    frontend_ = &TMFrontend::of_main();
+    if (const char *const places = std::getenv("MIDAS_SERVER_HOST"); places != nullptr && *places != '\0') {
+        frontend_->place_all(places);
+    }
+    if (const char *const key = std::getenv("WEIR_KEY_FILE"); key != nullptr) {
+        frontend_->settings_.key_file = key;
+    }
+    return TMFeOk();
+}
+
+inline TMFeResult TMFE::Disconnect() {
+    StopRpcThread();
+    if (frontend_ != nullptr) {
+        frontend_->leave();
+    }
+    return TMFeOk();
+}
+
+inline void TMFE::StartRpcThread() {
+    if (!rpc_runs_.exchange(true)) {
+        rpc_thread_ = std::thread([this] {
+            while (rpc_runs_) {
+                if (frontend_ != nullptr) {
+                    frontend_->take_orders();
+                }
+                std::this_thread::sleep_for(TMFrontend::STEP_AT_MOST);
+            }
+        });
+    }
+}
+
+inline void TMFE::Yield(double seconds) {
+    const double until = GetTime() + seconds;
+    do {
+        if (frontend_ != nullptr && !rpc_runs_) {
+            frontend_->take_orders();
+        }
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::max(0.0, std::min(until - GetTime(), YIELD_STEP))));
+    } while (GetTime() < until && !is_over());
+}
+
+inline TMFeResult TMFeEquipment::EqInit(const std::vector<std::string> &arguments) {
+    return TMFrontend::of_main().init(*this, arguments);
+}
 
 inline void TMFeEquipment::EqStartPollThread() {
     polls_ = true;
@@ -682,7 +829,7 @@ inline void TMFeEquipment::EqStartPollThread() {
                 weir::adapter::guarded(fFe->session_of(*this), fEqName, "HandlePoll", [&] { has_read = poll(TMFrontend::POLL_AT_MOST); });
             }
             if (!has_read) {
-                TMFE::Sleep(fEqConfPollSleepPeriodSec);
+                TMFE::Sleep(fEqConfPollSleepSec);
             }
         }
     });

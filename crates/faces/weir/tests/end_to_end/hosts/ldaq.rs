@@ -5,12 +5,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use eformat::Event;
 use nix::sys::signal::Signal;
 
-use crate::running::{Job, Running, program};
+use crate::files::events;
+use crate::running::{Job, Running, program, send};
 
 /// A read-out crate, and all that is behind it, each with an agent.
 const HOSTS: &str = r#"[{name="crate", roles={trg=1, ros=4, ebif=1}}, {name="farm", data="127.0.0.2", roles={sfi=2, efd=1, sfo=1, dfm=1}}, {name="rest"}]"#;
+
+/// Level-1 trigger types of the emulator.
+const CALORIMETER: u32 = 0x84;
+const MUON: u32 = 0x8c;
 
 #[test]
 fn a_crate_is_stopped_and_started_by_whoever_is_logged_in_there() {
@@ -62,6 +68,61 @@ fn a_run_that_is_stopped_does_not_wait_for_what_was_stopped_at_its_host() {
     running.until_more_is_recorded();
     running.signal(Signal::SIGINT);
     running.end().expect_aborted(&["sfi-1 died: stopped by the local agent, and not started again"]);
+}
+
+/// Run control is not asked, and the configuration names no stage.
+#[test]
+fn events_of_a_type_are_sampled_at_any_module_of_a_host() {
+    let mut running = start(job());
+    for (agent, stage, kind, robs) in [
+        ("crate", "ros", CALORIMETER, 1..=1),
+        ("crate", "ros-2", MUON, 1..=1),
+        ("crate", "ebif", MUON, 4..=4),
+        ("farm", "sfi", CALORIMETER, 5..=6),
+        ("farm", "efd-1", MUON, 5..=6),
+    ] {
+        let output = running.directory().join(format!("{stage}.data"));
+        let (kind_of, path) = (kind.to_string(), output.display().to_string());
+        let wanted =
+            ["sample", "--stage", stage, "--type", &kind_of, "--fraction", "0.5", "--count", "3", "--output", &path];
+        let said = ldaq_of(agent, &running, &wanted, 0);
+        assert_eq!(said, format!("3 events of {stage} are in {path}\n"));
+        let events = events(&[output]);
+        assert_eq!(events.len(), 3, "{stage}");
+        for bytes in events {
+            let event = Event::parse(&bytes).unwrap();
+            let payload = event.unpacked_payload(1 << 20).unwrap();
+            assert_eq!(event.trigger_type(), kind, "{stage}");
+            assert!(robs.contains(&event.robs(&payload).map(Result::unwrap).count()), "{stage}");
+        }
+        let again = ldaq_of(agent, &running, &wanted, 1);
+        assert!(again.contains("File exists"), "{again}");
+    }
+    let output = running.directory().join("trg.data").display().to_string();
+    let refused = ldaq(&running, &["sample", "--stage", "trg", "--output", &output], 1);
+    assert!(refused.contains("no trg on crate has events: expected one of "), "{refused}");
+    running.until_more_is_recorded();
+    running.signal(Signal::SIGINT);
+    running.end().expect_end();
+}
+
+#[test]
+fn an_application_that_hangs_does_not_keep_others_from_showing_events() {
+    let running = start(job());
+    let said = ldaq_of("farm", &running, &["status"], 0);
+    let line = said.lines().find(|line| line.trim_start().starts_with("sfi-2 ")).unwrap();
+    let process = line.split([' ', ',']).find_map(|word| word.parse().ok()).unwrap();
+    send(process, Signal::SIGSTOP);
+    let path = running.directory().join("sfi.data").display().to_string();
+    let said = ldaq_of("farm", &running, &["sample", "--stage", "sfi", "--count", "2", "--output", &path], 0);
+    assert_eq!(said, format!("2 events of sfi are in {path}\n"));
+    let path = running.directory().join("sfi-2.data").display().to_string();
+    let said = ldaq_of("farm", &running, &["sample", "--stage", "sfi-2", "--output", &path], 1);
+    assert!(said.contains("0 of 1 events came: sfi-2 shows none: it has said nothing for 5s"), "{said}");
+    assert!(!fs::exists(path).unwrap());
+    send(process, Signal::SIGCONT);
+    running.signal(Signal::SIGINT);
+    running.end().expect_end();
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! A partition on several hosts: network namespaces with addresses of their own, which agents reach through a real `sshd`, a real Slurm or
 //! `weir host`.
 
+mod between_runs;
 mod farm;
 mod ldaq;
 mod login;
+mod run_again;
 mod service;
 mod slurm;
 mod taking_over;

@@ -49,6 +49,28 @@ fn several_lives_of_run_control_follow_one_another() {
     end(served);
 }
 
+/// An application that hangs keeps the second life from going on with the run.
+#[test]
+fn a_life_that_dies_while_it_takes_over_is_followed_by_another() {
+    let mut served = recording(farm());
+    let (processes, hung) = (applications(&served), process(&served, "sfi-1"));
+    send(hung, Signal::SIGSTOP);
+    kill_control(&mut served);
+    served.again(&[]);
+    let second = served.running.directory().join("runs.sqlite.control.quickstart.1");
+    within_deadline("the second life has succeeded the first", || fs::exists(&second).unwrap());
+    kill_control(&mut served);
+    served.again(&[]);
+    let third = served.running.directory().join("runs.sqlite.control.quickstart.2");
+    within_deadline("the third life has succeeded the second", || fs::exists(&third).unwrap());
+    send(hung, Signal::SIGCONT);
+    served.until_state("running");
+    assert_eq!(applications(&served), processes, "nobody was started again");
+    until_more(&mut served);
+    stop(&mut served, "ok");
+    end(served);
+}
+
 #[test]
 fn a_run_that_is_paused_stays_so() {
     let mut served = recording(farm());
@@ -60,6 +82,32 @@ fn a_run_that_is_paused_stays_so() {
     served.again(&[]);
     served.until_state("paused");
     assert_eq!(served.ctl("anna", &["resume"]), "triggers go on\n");
+    until_more(&mut served);
+    stop(&mut served, "ok");
+    end(served);
+}
+
+/// The former life has written down that triggers go on, and died before it told them.
+#[test]
+fn a_run_whose_resumption_was_not_told_goes_on() {
+    let mut served = recording(farm());
+    assert_eq!(served.ctl("anna", &["pause"]), "triggers are held back\n");
+    let path = served.running.directory().join("runs.sqlite.control.quickstart.0");
+    within_deadline("it is kept", || fs::read_to_string(&path).is_ok_and(|kept| kept.contains("\"is_paused\":true")));
+    kill_control(&mut served);
+    let mut kept: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    kept["is_paused"] = json!(false);
+    let mut forgotten = 0;
+    for member in kept["members"].as_array_mut().unwrap() {
+        let commands = member["commands"].as_array_mut().unwrap();
+        forgotten += commands.len() - 1;
+        // All are told to start, and then those that trigger to pause.
+        commands.truncate(1);
+    }
+    assert!(forgotten > 0, "{kept}");
+    fs::write(&path, kept.to_string()).unwrap();
+    served.again(&[]);
+    served.until_state("running");
     until_more(&mut served);
     stop(&mut served, "ok");
     end(served);
@@ -259,18 +307,18 @@ fn run_control_that_comes_back_notices_a_host_that_was_cut_off_meanwhile() {
 }
 
 /// Two hosts on this machine.
-fn farm() -> Job {
+pub(super) fn farm() -> Job {
     let job = Job::example("quickstart").patient().set("ros.count", "3").set("sfo.max_file_events", "40");
     patient(job).set("host", "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\"}]")
 }
 
 /// It waits long for run control, and does not fill the disk of a busy machine.
-fn patient(job: Job) -> Job {
+pub(super) fn patient(job: Job) -> Job {
     job.set("level1.rate", "400 Hz").set("processes.lease", "30 s")
 }
 
 /// A run of it that records, and goes on until it is stopped.
-fn recording(job: Job) -> Served {
+pub(super) fn recording(job: Job) -> Served {
     recording_run(job, 1)
 }
 
@@ -283,29 +331,29 @@ fn recording_run(job: Job, number: u32) -> Served {
 }
 
 /// Until all its threads have ended: then others may be run control.
-fn kill_control(served: &mut Served) {
+pub(super) fn kill_control(served: &mut Served) {
     served.running.signal(Signal::SIGKILL);
     served.running.end_of_last();
 }
 
-fn until_gone(pid: i32) {
+pub(super) fn until_gone(pid: i32) {
     within_deadline("a process ends", || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(')').is_none_or(|(_, rest)| matches!(rest.trim().chars().next(), Some('Z' | 'X')))
     });
 }
 
-fn until_more_without_control(served: &Served) {
+pub(super) fn until_more_without_control(served: &Served) {
     let output = served.running.output();
     let before = recorded_bytes(&output);
     within_deadline("more is recorded", || recorded_bytes(&output) > before + MORE_BYTES);
 }
 
-fn until_more(served: &mut Served) {
+pub(super) fn until_more(served: &mut Served) {
     served.running.until_more_is_recorded();
 }
 
-fn until_said(served: &mut Served, text: &str) {
+pub(super) fn until_said(served: &mut Served, text: &str) {
     let mut heard = Value::Null;
     within_deadline(text, || {
         heard = served.get("messages");
@@ -314,7 +362,7 @@ fn until_said(served: &mut Served, text: &str) {
 }
 
 /// Stops the run, which ends in this state; what is kept of it. Each event is in one file.
-fn stop(served: &mut Served, state: &str) -> Value {
+pub(super) fn stop(served: &mut Served, state: &str) -> Value {
     assert_eq!(served.ctl("anna", &["stop"]), "the run ends\n");
     let over = served.until_state("booted");
     assert_eq!((&over["last"]["number"], &over["last"]["state"]), (&json!(1), &json!(state)), "{over}");
@@ -341,7 +389,7 @@ fn until_aborted(served: &mut Served, why: &str) {
 }
 
 /// Ends the service; nothing of the run is left for anybody.
-fn end(served: Served) {
+pub(super) fn end(served: Served) {
     served.running.signal(Signal::SIGTERM);
     let ended = served.end().expect(0);
     let is_kept = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".control."));
@@ -351,7 +399,7 @@ fn end(served: Served) {
 }
 
 /// The processes of applications, by name.
-fn applications(served: &Served) -> Vec<(String, i32)> {
+pub(super) fn applications(served: &Served) -> Vec<(String, i32)> {
     let processes = marked(served.running.directory().path());
     let mut named: Vec<_> = processes.into_iter().filter_map(|pid| Some((name(pid)?, pid))).collect();
     named.sort();
@@ -359,7 +407,7 @@ fn applications(served: &Served) -> Vec<(String, i32)> {
     named
 }
 
-fn process(served: &Served, application: &str) -> i32 {
+pub(super) fn process(served: &Served, application: &str) -> i32 {
     let found = applications(served).into_iter().find(|(name, _)| name == application);
     found.unwrap_or_else(|| panic!("no {application}")).1
 }

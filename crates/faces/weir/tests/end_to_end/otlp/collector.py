@@ -4,6 +4,7 @@ The messages of the protocol are read by the classes that protoc has made of the
 fault: GET /seen has the faults, the messages and the newest of each data point. POST /moods says how the next requests are answered.
 """
 
+import gzip
 import json
 import ssl
 import sys
@@ -26,6 +27,7 @@ class Seen:
     def __init__(self):
         self.lock = threading.Lock()
         self.logs, self.points, self.faults, self.statuses = [], {}, [], []
+        self.headers = {}
         self.moods = {path: [] for path in REQUESTS}
 
     def take(self, path, body):
@@ -128,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         with self.seen.lock:
             seen = {"logs": self.seen.logs, "points": list(self.seen.points.values())}
-            seen |= {"faults": self.seen.faults, "statuses": self.seen.statuses}
+            seen |= {"faults": self.seen.faults, "statuses": self.seen.statuses, "headers": self.seen.headers}
             self.answer(200, {}, seen)
 
     def do_POST(self):
@@ -141,6 +143,9 @@ class Handler(BaseHTTPRequestHandler):
             if self.path not in REQUESTS:
                 return self.answer(404, {}, {"message": f"nobody takes {self.path}"})
             self.seen.fault(self.headers["Content-Type"] != "application/json", f"the type {self.headers['Content-Type']}")
+            self.seen.headers = {name.lower(): text for name, text in self.headers.items()}
+            if self.headers["Content-Encoding"] == "gzip":
+                body = gzip.decompress(body)
             moods = self.seen.moods[self.path]
             status, headers, answer = moods.pop(0) if moods else (200, {}, {})
             self.seen.statuses.append([self.path, status])

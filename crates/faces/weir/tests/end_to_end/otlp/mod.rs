@@ -2,6 +2,9 @@
 
 mod server;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -134,6 +137,24 @@ fn what_a_collector_refuses_is_counted_and_what_it_wants_later_is_sent_again() {
     within_deadline("what was refused is counted", || metric(&served, METRICS_DROPPED) >= 2 * of_a_look + 3);
     collector.answers("metrics", &json!([[200, {}, { "partialSuccess": { "errorMessage": "use protobuf" } }]]));
     until_said(&served, "it takes them: use protobuf", 1);
+    leave(served);
+}
+
+#[test]
+fn a_collector_gets_the_headers_that_it_wants_and_packed_requests() {
+    let test = "a_collector_gets_the_headers_that_it_wants_and_packed_requests";
+    let Some(collector) = Collector::start(test) else { return };
+    let job = collector.told_by(quickstart()).set("control.otlp_compression", "gzip");
+    let path = job.directory().join("collector.headers");
+    fs::write(&path, "Authorization: Bearer a-token\nX-Scope-OrgID: daq\n").unwrap();
+    let job = job.set("control.otlp_headers", &path.display().to_string());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let served = Served::start(job);
+    within_deadline("the state", || is_in(&collector, "absent"));
+    let headers = &collector.seen()["headers"];
+    let found = ["authorization", "x-scope-orgid", "content-encoding"].map(|name| &headers[name]);
+    assert_eq!(found, [&json!("Bearer a-token"), &json!("daq"), &json!("gzip")], "{headers}");
+    assert!(!served.get("configuration").to_string().contains("a-token"));
     leave(served);
 }
 

@@ -2,7 +2,8 @@
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -27,17 +28,68 @@ pub(super) enum View {
 /// Those that ask for something as long as they are shown; the others ask once.
 pub(super) const VIEWS: [View; 4] = [View::Shift, View::Dataflow, View::Events, View::Quality];
 
-/// Pages that are open at the same time.
+/// Pages, to be opened and closed.
 pub(super) struct Pages<'a> {
-    pub(super) control: &'a RunControl,
-    pub(super) are_open: &'a AtomicBool,
+    control: &'a RunControl,
+    count: u32,
     /// All that they have read.
-    pub(super) bytes: &'a AtomicU64,
+    bytes: Arc<AtomicU64>,
+    /// Why one of them could not be shown.
+    failed: Mutex<Option<Unheard>>,
 }
 
-impl Pages<'_> {
-    /// Has one open until they are to be closed.
-    pub(super) fn show(&self, view: View) -> Result<(), Unheard> {
+/// Those that are open. Dropping it closes them; a stream ends with the next thing that comes on it.
+pub(super) struct Open(Arc<AtomicBool>);
+
+/// One of them.
+struct Page<'a> {
+    pages: &'a Pages<'a>,
+    is_open: Arc<AtomicBool>,
+}
+
+impl<'a> Pages<'a> {
+    pub(super) fn new(control: &'a RunControl, count: u32) -> Self {
+        Self { control, count, bytes: Arc::default(), failed: Mutex::default() }
+    }
+
+    /// Counts what they read.
+    pub(super) fn bytes(&self) -> Arc<AtomicU64> {
+        self.bytes.clone()
+    }
+
+    /// Opens all of them.
+    pub(super) fn open<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Open {
+        let is_open = Arc::new(AtomicBool::new(true));
+        for view in VIEWS.into_iter().cycle().take(self.count as usize) {
+            let page = Page { pages: self, is_open: is_open.clone() };
+            scope.spawn(move || {
+                if let Err(error) = page.show(view) {
+                    *page.pages.failed() = Some(error);
+                }
+            });
+        }
+        Open(is_open)
+    }
+
+    /// Whether all that were closed were shown until then.
+    pub(super) fn were_shown(&self) -> Result<(), Unheard> {
+        self.failed().take().map_or(Ok(()), Err)
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<Unheard>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Page<'_> {
+    /// Until it is to be closed.
+    fn show(&self, view: View) -> Result<(), Unheard> {
         thread::scope(|scope| {
             let streams = [Some("events"), (view == View::Events).then_some("samples/events")];
             let streams: Vec<_> = streams.into_iter().flatten().map(|path| scope.spawn(|| self.listen(path))).collect();
@@ -54,7 +106,7 @@ impl Pages<'_> {
 
     fn ask(&self, view: View) -> Result<(), Unheard> {
         let mut next = clock::now();
-        while self.are_open.load(Ordering::Relaxed) {
+        while self.is_open.load(Ordering::Relaxed) {
             if clock::now() < next {
                 pass(LOOK_EVERY);
                 continue;
@@ -88,17 +140,17 @@ impl Pages<'_> {
 
     /// One that is not there any more is none to show.
     fn get(&self, path: &str) -> Result<Vec<u8>, Unheard> {
-        let bytes = self.control.bytes(path)?.unwrap_or_default();
-        self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let bytes = self.pages.control.bytes(path)?.unwrap_or_default();
+        self.pages.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(bytes)
     }
 
     /// Something comes in each second of a run.
     fn listen(&self, path: &str) -> Result<(), Unheard> {
-        let (mut stream, mut bytes) = (self.control.stream(path)?, vec![0; STREAM_BYTES]);
-        while self.are_open.load(Ordering::Relaxed) {
+        let (mut stream, mut bytes) = (self.pages.control.stream(path)?, vec![0; STREAM_BYTES]);
+        while self.is_open.load(Ordering::Relaxed) {
             let Ok(len @ 1..) = stream.read(&mut bytes) else { break };
-            self.bytes.fetch_add(len as u64, Ordering::Relaxed);
+            self.pages.bytes.fetch_add(len as u64, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -89,17 +89,20 @@ impl World {
         let line = &mut self.sources.lines[place];
         let (chunking, habits) = (line.source.chunking.expect("it sends chunks"), &line.source.habits);
         let is_over = line.first_start.is_some_and(|start| chunking.until <= now.since(start));
-        if line.stopping || (is_over && !habits.is_silent) {
+        let number = line.next;
+        let delay = if let Rhythm::After(delay) = line.source.rhythm { delay } else { Duration::ZERO };
+        let over = Time::from_ns(chunking.over_ns(number));
+        // What it still delays when it is told to stop it sends at once.
+        let is_owed = |stopped: Time| !habits.is_silent && !delay.is_zero() && over <= stopped;
+        if line.stopped.is_some_and(|stopped| !is_owed(stopped)) || (is_over && !habits.is_silent) {
             return self.source_ends(place);
         }
         if habits.is_silent {
             return;
         }
-        let number = line.next;
-        let delay = if let Rhythm::After(delay) = line.source.rhythm { delay } else { Duration::ZERO };
-        let over = Time::from_ns(chunking.over_ns(number)) + delay;
-        if over > now {
-            return self.wake_source(place, over);
+        let due = if line.stopped.is_some() { over } else { over + delay };
+        if due > now {
+            return self.wake_source(place, due);
         }
         if line.on_way >= ON_WAY_MAX {
             line.doings.blocked += 1;

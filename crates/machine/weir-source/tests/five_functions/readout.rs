@@ -37,7 +37,8 @@ pub(crate) struct Came {
     pub(crate) down: Vec<String>,
     pub(crate) statuses: Vec<String>,
     pub(crate) ended: Vec<(u64, u64)>,
-    pub(crate) idle: Vec<u64>,
+    /// Number and time of each idle mark.
+    pub(crate) idle: Vec<(u64, u64)>,
 }
 
 impl Readout {
@@ -104,7 +105,7 @@ impl Readout {
                 }
                 came.payloads.insert(head.number.unwrap(), page.bytes()[HEADROOM..HEADROOM + len].to_vec());
             }
-            Arrival::Idle { number, .. } => came.idle.push(number),
+            Arrival::Idle { number, time } => came.idle.push((number, time)),
             Arrival::Status(text) => came.statuses.push(text),
             Arrival::Ended { sent, received } => came.ended.push((sent, received)),
             Arrival::Lost(losses) => panic!("lost: {losses}"),

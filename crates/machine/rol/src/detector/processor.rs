@@ -2,8 +2,9 @@
 
 use dataflow::level1::roib::TriggerRecord;
 use dataflow::level1::trigger::{Trigger, TriggerSource};
-use rol::encode_trigger;
 use weir_source::Head;
+
+use crate::trigger_record::encode_trigger;
 
 /// Has triggers, and vetoes those that it cannot keep until they are taken.
 pub(super) struct Processor {

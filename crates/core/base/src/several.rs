@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// Entries in order. One alone needs no memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Several<T> {
+pub struct Several<T> {
     /// There is one where there are others.
     first: Option<T>,
     others: Vec<T>,
@@ -12,12 +12,12 @@ pub(crate) struct Several<T> {
 
 impl<T> Several<T> {
     /// A list of one.
-    pub(crate) fn one(first: T) -> Self {
+    pub fn one(first: T) -> Self {
         Self { first: Some(first), others: Vec::new() }
     }
 
     /// Adds an entry behind the others.
-    pub(crate) fn push(&mut self, entry: T) {
+    pub fn push(&mut self, entry: T) {
         match &mut self.first {
             Some(_) => self.others.push(entry),
             first => *first = Some(entry),
@@ -25,7 +25,7 @@ impl<T> Several<T> {
     }
 
     /// Takes out the entries that are not to stay.
-    pub(crate) fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
+    pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.others.retain(&mut stays);
         if !self.first.as_ref().is_some_and(stays) {
             self.first = (!self.others.is_empty()).then(|| self.others.remove(0));
@@ -33,7 +33,7 @@ impl<T> Several<T> {
     }
 
     /// The entries, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.others)
     }
 }

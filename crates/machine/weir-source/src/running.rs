@@ -16,7 +16,7 @@ use transport::clock;
 use crate::watch::{Beat, Blocked, Watch};
 use crate::{Failure, Reading, Settings, Source};
 
-/// Runs a source at `at`, such as `shm:telescope` or `tcp://127.0.0.1:7101`, through all runs until the partition closes the link.
+/// Runs a source at `at`, such as `shm:telescope` or `tcp://127.0.0.1:7101`, through all runs of a partition until that ends.
 ///
 /// The source runs in a thread of its own. If it blocks, that thread is left behind, the link is cut, and this returns: a program
 /// that has nothing else to do ends.
@@ -28,7 +28,7 @@ pub fn run(at: &str, settings: Settings, source: impl Source + Send + 'static) -
     let (end, ended) = sync_channel(2);
     let at = at.to_owned();
     let thread = thread::Builder::new().name("weir source".into()).spawn(move || {
-        let served = Server::open(&at, settings, source, &end).and_then(|mut server| server.serve());
+        let served = Server::open(&at, settings, source, Some(&end)).and_then(|mut server| server.serve());
         // The receiver is gone only if this source was given up.
         let _ = end.send(served);
     });
@@ -42,6 +42,14 @@ pub fn run(at: &str, settings: Settings, source: impl Source + Send + 'static) -
             Ok(()) => unreachable!("the thread says how it ended"),
         },
     }
+}
+
+/// The same in the thread that calls it, for a source that does not block: nobody watches over it.
+///
+/// # Errors
+/// The partition cannot be reached or refuses, the link breaks, one of the five functions fails.
+pub fn run_here(at: &str, settings: Settings, source: impl Source) -> Result<Sent, SourceError> {
+    Server::open(at, settings, source, None)?.serve()
 }
 
 /// What a source has sent, in all its runs.
@@ -138,7 +146,7 @@ struct Server<S> {
     beat: Beat,
     /// The function that the source is in: what blocks is named.
     inside: Arc<AtomicU8>,
-    _watch: Watch,
+    _watch: Option<Watch>,
     /// Whether the run has been told that nothing more follows.
     is_ended: bool,
     /// Whether the partition waits for the end of the run.
@@ -154,15 +162,18 @@ impl<S: Source> Server<S> {
         at: &str,
         settings: Settings,
         source: S,
-        end: &SyncSender<Result<Sent, SourceError>>,
+        end: Option<&SyncSender<Result<Sent, SourceError>>>,
     ) -> Result<Self, SourceError> {
         let Settings { name, id, key, patience, .. } = settings.clone();
         let link = Sender::open(at, &link::Settings { name, id, key, patience })?;
         let orders = || link.as_fd().try_clone_to_owned().map_err(SourceError::System);
         let (beat, inside) = (Beat::default(), Arc::new(AtomicU8::new(Function::Configure as u8)));
         beat.read(link.has_order());
-        let give_up = give_up(settings.name.clone(), orders()?, Arc::clone(&inside), end.clone());
-        let watch = Watch::over(orders()?, settings.deadline, beat.clone(), give_up).map_err(SourceError::System)?;
+        let watch = |end: &SyncSender<_>| {
+            let give_up = give_up(settings.name.clone(), orders()?, Arc::clone(&inside), end.clone());
+            Watch::over(orders()?, settings.deadline, beat.clone(), give_up).map_err(SourceError::System)
+        };
+        let watch = end.map(watch).transpose()?;
         Ok(Self {
             source,
             settings,
@@ -242,6 +253,7 @@ impl<S: Source> Server<S> {
             if step == Step::Nothing || clock::now().since(begun) > self.settings.deadline {
                 return Ok(());
             }
+            // The start of the next run waits for the end of this one.
             if self.wait(step.pause())? == Order::Closed {
                 return Ok(());
             }

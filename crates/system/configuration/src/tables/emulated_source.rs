@@ -1,4 +1,4 @@
-//! `[[simulation.source]]`: what a source that sends by itself sends in a simulation.
+//! `source.emulated`: what is sent in the place of a source that sends by itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::SizeDistribution;
 use crate::units::{Fraction, Interval, Rate, Size};
 
-/// `[[simulation.source]]`: how fast a source of `[[source]]` sends in a simulation, and how much. Those that have no such table have
-/// its defaults.
+/// `source.emulated`: how fast a source sends, and how much, where it is emulated: by `weir sim`, and in a run with `play = "emulator"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    default,
-    deny_unknown_fields,
-    expecting = "a table such as { name = \"tlu\", rate = \"2 kHz\", size = \"40 B\" }"
-)]
-pub struct SimulatedSource {
-    /// The name of the source. Required.
-    pub name: String,
+#[serde(default, deny_unknown_fields, expecting = "a table such as { rate = \"2 kHz\", size = \"40 B\" }")]
+pub struct EmulatedSource {
     /// Triggers in a second, spaced at random, by default `"1 kHz"`; for the source that leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
@@ -25,7 +18,7 @@ pub struct SimulatedSource {
     pub size: Option<Size>,
     /// How sizes are distributed.
     pub spread: SizeSpread,
-    /// How long behind the trigger, or the end of a chunk, it sends; not for the source that leads.
+    /// How long it sends behind the trigger, or the end of a chunk; for a source that follows one that leads, or sends chunks.
     pub delay: Interval,
     /// The part of the triggers that it has data of, at random; for a source that follows one that leads.
     pub efficiency: Fraction,
@@ -47,10 +40,9 @@ pub enum SizeSpread {
     Exponential,
 }
 
-impl Default for SimulatedSource {
+impl Default for EmulatedSource {
     fn default() -> Self {
         Self {
-            name: String::new(),
             rate: None,
             size: None,
             spread: SizeSpread::Fixed,
@@ -62,10 +54,20 @@ impl Default for SimulatedSource {
     }
 }
 
-impl SimulatedSource {
+impl EmulatedSource {
+    /// Whether nothing is said of it.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The mean size of payloads, of a source whose longest one is `size_max`.
+    pub fn mean(&self, size_max: Size) -> Size {
+        self.size.unwrap_or(SIZE).min(size_max)
+    }
+
     /// Sizes of payloads, of a source whose longest one is `size_max`.
     pub fn sizes(&self, size_max: Size) -> SizeDistribution {
-        let size = self.size.unwrap_or(SIZE).min(size_max);
+        let size = self.mean(size_max);
         match self.spread {
             SizeSpread::Fixed => SizeDistribution::Fixed(size),
             SizeSpread::Exponential => SizeDistribution::Exponential { mean: size },

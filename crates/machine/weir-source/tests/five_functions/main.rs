@@ -97,6 +97,24 @@ fn a_source_is_led_through_two_runs_and_loses_nothing() {
 }
 
 #[test]
+fn a_run_that_begins_while_the_former_is_read_out_is_not_missed() {
+    let mut readout = Readout::of("counter");
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let running = start(&readout, Counter { calls: Arc::clone(&calls), ..Counter::default() });
+    for number in 1..=3 {
+        readout.start(number);
+        readout.until("fragments come", |came| came.payloads.len() > 1000);
+        readout.came.payloads.clear();
+        readout.stop();
+    }
+    readout.until("the last run ends", |came| !came.ended.is_empty());
+    drop(readout);
+    assert_eq!(running.join().unwrap().unwrap().runs, 3);
+    let expected = ["configure counter", "start 1", "stop", "start 2", "stop", "start 3", "stop"];
+    assert_eq!(*calls.lock().unwrap(), expected);
+}
+
+#[test]
 fn a_source_that_has_no_more_ends_its_run_before_it_is_stopped() {
     let mut readout = Readout::of("counter");
     let running = start(&readout, Counter { of_run: Some(100), ..Counter::default() });

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 pub use key::{KeyError, key_of};
 pub use link::{Flags, Head, LinkError, Order, Secret, Sender, Settings as LinkSettings};
-pub use running::{Function, Sent, SourceError, run};
+pub use running::{Function, Sent, SourceError, run, run_here};
 pub use watch::{Beat, Blocked, Watch};
 
 /// What a source may say that went wrong: any error, or a text.
@@ -51,7 +51,7 @@ pub trait Source {
         Ok(())
     }
 
-    /// Arms the device for a run of this number.
+    /// Arms the device for a run of this number; once in each run, while the program stays connected.
     ///
     /// # Errors
     /// What keeps the device from taking data; the program ends with it.
@@ -67,7 +67,8 @@ pub trait Source {
     /// [`Flags::TRANSMISSION_ERROR`].
     fn read(&mut self, slot: &mut [u8]) -> Result<Reading, Failure>;
 
-    /// Disarms the device. What it still holds is read afterwards, until a read gives [`Reading::Nothing`].
+    /// Disarms the device. What it still holds is read afterwards, until a read says that nothing is there: all but
+    /// [`Reading::Committed`] do.
     ///
     /// # Errors
     /// What went wrong with the device; the program ends with it.
@@ -78,6 +79,28 @@ pub trait Source {
     /// How it is, in a few words for run control; empty if there is nothing to say. Asked about every second.
     fn status(&mut self) -> String {
         String::new()
+    }
+}
+
+impl<S: Source + ?Sized> Source for &mut S {
+    fn configure(&mut self, settings: &Settings) -> Result<(), Failure> {
+        (**self).configure(settings)
+    }
+
+    fn start(&mut self, run: u32) -> Result<(), Failure> {
+        (**self).start(run)
+    }
+
+    fn read(&mut self, slot: &mut [u8]) -> Result<Reading, Failure> {
+        (**self).read(slot)
+    }
+
+    fn stop(&mut self) -> Result<(), Failure> {
+        (**self).stop()
+    }
+
+    fn status(&mut self) -> String {
+        (**self).status()
     }
 }
 
