@@ -130,12 +130,20 @@ impl Controller {
         Self { applications, limits, state: State::Absent, run: OneRun::default() }
     }
 
-    /// The applications run and have joined.
+    /// The applications start.
     ///
     /// # Errors
-    /// They do already.
+    /// They run already.
     pub fn boot(&mut self) -> Result<(), Illegal> {
         self.go(Verb::Boot)
+    }
+
+    /// They run and have joined.
+    ///
+    /// # Errors
+    /// They were not to start.
+    pub fn joined(&mut self) -> Result<(), Illegal> {
+        self.go(Verb::Joined)
     }
 
     /// They have the configuration of a run with these limits. The controller forgets the former run.
@@ -372,6 +380,19 @@ impl Controller {
             Phase::Draining(stage) => Some(Role::IN_DRAIN_ORDER[stage]),
             Phase::Waiting | Phase::Running | Phase::Reporting | Phase::Ended => None,
         }
+    }
+
+    /// Whom the stop waits for: those of the stage that have not drained, or have not reported at the end, of so many.
+    pub fn awaited(&self) -> (Vec<NodeId>, usize) {
+        let (run, stage) = (&self.run, self.draining());
+        let is_asked = |app: &&Application| run.phase == Phase::Reporting || stage == Some(app.role);
+        let has_answered = |node: &NodeId| match stage {
+            Some(_) => run.drained.contains(node),
+            None => run.reports.contains_key(node),
+        };
+        let asked = self.applications.iter().filter(is_asked).map(|app| app.node);
+        let awaited = asked.clone().filter(|node| !has_answered(node) && !run.dead.contains(node));
+        (awaited.collect(), asked.count())
     }
 
     /// Whether the run has ended.

@@ -8,6 +8,8 @@ use core::fmt::{self, Write};
 pub enum State {
     /// No application runs.
     Absent,
+    /// The applications start.
+    Booting,
     /// The applications run and have joined.
     Booted,
     /// They have their configuration.
@@ -29,6 +31,8 @@ pub enum State {
 pub enum Verb {
     /// Start the applications.
     Boot,
+    /// All of them run and have joined.
+    Joined,
     /// Give them their configuration.
     Configure,
     /// Connect them.
@@ -53,7 +57,8 @@ pub enum Verb {
 
 /// The table: in this state, this verb leads to that state. All other pairs are refused.
 pub const TRANSITIONS: &[(State, Verb, State)] = &[
-    (State::Absent, Verb::Boot, State::Booted),
+    (State::Absent, Verb::Boot, State::Booting),
+    (State::Booting, Verb::Joined, State::Booted),
     (State::Booted, Verb::Configure, State::Configured),
     (State::Configured, Verb::Connect, State::Connected),
     (State::Connected, Verb::Start, State::Running),
@@ -65,10 +70,13 @@ pub const TRANSITIONS: &[(State, Verb, State)] = &[
     (State::Connected, Verb::Disconnect, State::Booted),
     (State::Configured, Verb::Disconnect, State::Booted),
     (State::Fault, Verb::Disconnect, State::Booted),
+    (State::Fault, Verb::Boot, State::Booting),
     (State::Absent, Verb::Fail, State::Fault),
+    (State::Booting, Verb::Fail, State::Fault),
     (State::Booted, Verb::Fail, State::Fault),
     (State::Configured, Verb::Fail, State::Fault),
     (State::Connected, Verb::Fail, State::Fault),
+    (State::Booting, Verb::Shutdown, State::Absent),
     (State::Booted, Verb::Shutdown, State::Absent),
     (State::Configured, Verb::Shutdown, State::Absent),
     (State::Connected, Verb::Shutdown, State::Absent),
@@ -86,8 +94,9 @@ pub struct Illegal {
 
 impl State {
     /// All states.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Absent,
+        Self::Booting,
         Self::Booted,
         Self::Configured,
         Self::Connected,
@@ -101,6 +110,7 @@ impl State {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Absent => "absent",
+            Self::Booting => "booting",
             Self::Booted => "booted",
             Self::Configured => "configured",
             Self::Connected => "connected",
@@ -154,6 +164,7 @@ mod tests {
     fn a_run_goes_through_its_states() {
         let verbs = [
             Verb::Boot,
+            Verb::Joined,
             Verb::Configure,
             Verb::Connect,
             Verb::Start,
@@ -169,7 +180,7 @@ mod tests {
     #[test]
     fn runs_follow_one_another_in_the_same_processes() {
         let run = [Verb::Configure, Verb::Connect, Verb::Start, Verb::Stop, Verb::Drained, Verb::Disconnect];
-        let verbs = [Verb::Boot].into_iter().chain(run).chain(run).chain([Verb::Shutdown]);
+        let verbs = [Verb::Boot, Verb::Joined].into_iter().chain(run).chain(run).chain([Verb::Shutdown]);
         assert_eq!(verbs.into_iter().try_fold(State::Absent, State::after), Ok(State::Absent));
         assert_eq!(State::Booted.after(Verb::Fail).unwrap().after(Verb::Disconnect), Ok(State::Booted));
     }

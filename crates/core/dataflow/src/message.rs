@@ -431,6 +431,8 @@ pub enum Message {
     Sample(Box<Recording>),
     /// Any application → RC: something rare, in words for people.
     Notice(String),
+    /// Any application → RC: the file of its time stamps, or nothing. Answers `Stamps`, `StampPolls` and `NoStamps`.
+    Stamped(String),
 }
 
 /// Where an application listens.
@@ -479,6 +481,12 @@ pub enum Command {
     Progress,
     /// Show some of the next events, by the [rule](base::sampling::SamplingRule) of the partition.
     Sample,
+    /// Write time stamps to a file.
+    Stamps,
+    /// The same, with stamps of Poll functions.
+    StampPolls,
+    /// End that file.
+    NoStamps,
 }
 
 /// What every message about an event repeats of its level-1 information.

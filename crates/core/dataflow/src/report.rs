@@ -10,9 +10,10 @@ use crate::message::terms::{BusyCause, Chains};
 use base::histogram::Histogram;
 use base::ids::{NodeId, Role};
 use base::random::Random;
+use base::sources::SourceNow;
 use base::time::Time;
-use timing::clock::Fit;
-use timing::watch::Known;
+
+pub use timing::watch::LinkClock;
 
 pub use counters::{
     Counter, Counters, DatagramCounts, DfmCounters, EbifCounters, EfdCounters, L2puCounters, L2svCounters,
@@ -42,6 +43,8 @@ pub struct Report {
     pub unexpected: Vec<Unexpected>,
     /// The links of a read-out system whose sources send by themselves, each with its counts.
     pub links: Vec<LinkReport>,
+    /// The sources of these links now, in their order; filled in by the driver.
+    pub sources: Vec<SourceNow>,
     /// What its process moved over the network; filled in by the driver.
     pub network: Network,
 }
@@ -57,47 +60,6 @@ pub struct LinkReport {
     pub counters: RosCounters,
     /// Its clock beside that of the reference, if it is known.
     pub clock: Option<LinkClock>,
-}
-
-/// The clock of a source, and where its numbers slipped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkClock {
-    /// How far it is ahead, ns.
-    pub offset_ns: i64,
-    /// How much faster it goes, in 10⁻¹².
-    pub drift: i64,
-    /// Median distance of its times from the model, ns.
-    pub quality_ns: u64,
-    /// Steps of the clock.
-    pub steps: u64,
-    /// Slips of its numbers.
-    pub slips: u64,
-    /// The event of the last slip.
-    pub slipped_at: u64,
-    /// What has to be added to its numbers since.
-    pub shift: i64,
-}
-
-impl From<Known> for LinkClock {
-    fn from(Known { fit: Fit { offset_ns, drift, quality_ns, .. }, steps, slips, last }: Known) -> Self {
-        let (slipped_at, shift) = last.map_or((0, 0), |slip| (slip.since, slip.shift));
-        Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift }
-    }
-}
-
-impl LinkClock {
-    pub(crate) const VALUES: usize = 7;
-
-    pub(crate) fn to_values(self) -> [u64; Self::VALUES] {
-        let Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift } = self;
-        [offset_ns.cast_unsigned(), drift.cast_unsigned(), quality_ns, steps, slips, slipped_at, shift.cast_unsigned()]
-    }
-
-    pub(crate) fn from_values(values: [u64; Self::VALUES]) -> Self {
-        let [offset_ns, drift, quality_ns, steps, slips, slipped_at, shift] = values;
-        let (offset_ns, drift, shift) = (offset_ns.cast_signed(), drift.cast_signed(), shift.cast_signed());
-        Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift }
-    }
 }
 
 /// How it is with a source.
@@ -245,6 +207,7 @@ impl Report {
             stale: 0,
             unexpected: Vec::new(),
             links: Vec::new(),
+            sources: Vec::new(),
             network: Network::default(),
         }
     }

@@ -37,17 +37,18 @@ use crate::message::{
 };
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, LinkClock, LinkReport, LinkState, Network,
-    PORTS_MAX, PeerCount, Report, RosCounters, Unexpected,
+    PeerCount, Report, RosCounters, Unexpected,
 };
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
 use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use base::sources::{SourceNow, SourcePhase};
 use timing::slices::Passed;
 
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 20;
+pub const VERSION: u16 = 21;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -325,6 +326,7 @@ impl Writer<'_> {
                 body.u64(*bytes).u32(*adler32).kind(kind::FILE_CLOSED)
             }
             Message::Notice(text) => self.text(text).kind(kind::NOTICE),
+            Message::Stamped(file) => self.text(file).kind(kind::STAMPED),
         }
     }
 
@@ -468,6 +470,9 @@ impl Writer<'_> {
             link.counters.to_values().into_iter().fold(&mut *w, Self::u64);
             w.flag(link.clock.is_some());
             link.clock.iter().flat_map(|clock| clock.to_values()).fold(w, Self::u64);
+        });
+        self.list(&report.sources, |w, SourceNow { phase, is_off, number, time_ns, status }| {
+            w.u8(*phase as u8).flag(*is_off).u64(*number).u64(*time_ns).text(status);
         });
         let Network { messages, bytes, malformed, carried, ports, datagrams, data_sum } = report.network;
         self.u64(messages).u64(bytes).u64(malformed).u64(data_sum);
@@ -623,6 +628,7 @@ impl Reader<'_> {
                 Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
             }
             kind::NOTICE => Message::Notice(self.text()?),
+            kind::STAMPED => Message::Stamped(self.text()?),
             kind::CHALLENGE => Message::Challenge { nonce: self.array()? },
             kind::RESPONSE => Message::Response { nonce: self.array()?, proof: self.array()? },
             kind::CONFIRM => Message::Confirm { proof: self.array()? },
@@ -812,8 +818,7 @@ impl Reader<'_> {
     }
 
     fn report(&mut self) -> Read<Report> {
-        let node = NodeId(self.u16()?);
-        let role = role_of(self.u8()?).ok_or(Fault::Body)?;
+        let (node, role) = (NodeId(self.u16()?), role_of(self.u8()?).ok_or(Fault::Body)?);
         let stale = self.u64()?;
         let unexpected =
             self.list(14, |r| Ok(Unexpected { from: NodeId(r.u16()?), message: r.text()?, count: r.u64()? }))?;
@@ -824,51 +829,45 @@ impl Reader<'_> {
             let (by, cause) = (NodeId(r.u16()?), BlockCause::from_u8(r.u8()?).ok_or(Fault::Body)?);
             Ok(Blocked { by, cause, time_ns: r.u64()? })
         })?;
-        let max = self.u64()?;
-        let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
+        let (max, entries) = (self.u64()?, self.list(10, |r| Ok((r.u16()?, r.u64()?)))?);
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
         let links = self.list(6 + 8 * RosCounters::COUNTERS.len(), |r| {
             let (rob, state) = (r.u32()?, LinkState::from_u8(r.u8()?).ok_or(Fault::Body)?);
             let counters = r.counters()?;
-            let clock = if r.flag()? { Some(r.link_clock()?) } else { None };
+            let clock = if r.flag()? { Some(LinkClock::from_values(r.numbers()?)) } else { None };
             Ok(LinkReport { rob, state, counters, clock })
+        })?;
+        let sources = self.list(22, |r| {
+            let (phase, is_off) = (SourcePhase::from_u8(r.u8()?).ok_or(Fault::Body)?, r.flag()?);
+            Ok(SourceNow { phase, is_off, number: r.u64()?, time_ns: r.u64()?, status: r.text()? })
         })?;
         let (messages, bytes, malformed, data_sum) = (self.u64()?, self.u64()?, self.u64()?, self.u64()?);
         let mut carried = [Carried::default(); CarrierKind::COUNT];
         for count in &mut carried {
             *count = Carried { messages: self.u64()?, bytes: self.u64()? };
         }
-        let datagrams = self.counters()?;
-        let mut ports = [0; PORTS_MAX];
-        for port in &mut ports {
-            *port = self.u64()?;
-        }
+        let (datagrams, ports) = (self.counters()?, self.numbers()?);
         let network = Network { messages, bytes, malformed, carried, ports, datagrams, data_sum };
-        Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, unexpected, links, network })
+        let report =
+            Report { node, peers, blocked, latency_ns, chains, stale, unexpected, ..Report::of(role, counters) };
+        Ok(Report { links, sources, network, ..report })
     }
 
-    fn link_clock(&mut self) -> Read<LinkClock> {
-        let mut values = [0; LinkClock::VALUES];
-        for value in &mut values {
-            *value = self.u64()?;
+    fn numbers<const N: usize>(&mut self) -> Read<[u64; N]> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.u64()?;
         }
-        Ok(LinkClock::from_values(values))
+        Ok(numbers)
     }
 }
 
-const COMMANDS: [Command; 10] = [
-    Command::Start,
-    Command::Pause,
-    Command::Resume,
-    Command::Drain,
-    Command::Abandon,
-    Command::Report,
-    Command::Exit,
-    Command::Progress,
-    Command::Disconnect,
-    Command::Sample,
-];
+const COMMANDS: [Command; 13] = {
+    use Command::{Abandon, Disconnect, Drain, Exit, Pause, Progress, Report, Resume, Sample, Start};
+    use Command::{NoStamps, StampPolls, Stamps};
+    [Start, Pause, Resume, Drain, Abandon, Report, Exit, Progress, Disconnect, Sample, Stamps, StampPolls, NoStamps]
+};
 
 fn command_number(command: Command) -> u8 {
     COMMANDS.iter().position(|c| *c == command).expect("every command is in the list") as u8

@@ -20,6 +20,7 @@ pub mod passage;
 pub mod registrar;
 pub mod restarts;
 pub mod run_secret;
+pub mod severity;
 
 use base::ids::RunNumber;
 

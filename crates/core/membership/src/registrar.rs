@@ -23,6 +23,7 @@ use crate::NO_RUN;
 use crate::challenge::Member;
 use crate::passage::{Driver, LinkId, Medium, Strand, Way};
 use crate::restarts::Restarts;
+use crate::severity::Severity;
 use held::Held;
 
 pub use taking_over::{Legacy, MemberLeft};
@@ -112,7 +113,7 @@ pub trait RegistrarDriver: Driver {
     /// Whether two applications exchange messages: others are not told where they are.
     fn talk(&self, one: NodeId, other: NodeId) -> bool;
     /// Words for people.
-    fn announce(&mut self, text: &str);
+    fn announce(&mut self, severity: Severity, text: &str);
 }
 
 /// Run control's side of joining.
@@ -300,7 +301,7 @@ impl Registrar {
 
     /// Strangers have taken all places.
     pub fn on_crowd(&mut self, driver: &mut dyn RegistrarDriver, who: String) {
-        driver.announce(&format!("{who}; the oldest are ended to let others in"));
+        driver.announce(Severity::Warning, &format!("{who}; the oldest are ended to let others in"));
         self.not_accepted = Some(who);
     }
 
@@ -416,10 +417,10 @@ impl Registrar {
         self.place(node).is_some_and(|place| self.entries[place].has_joined())
     }
 
-    /// Those that are not ready for the run, or have not joined where there is none; by name.
-    pub fn missing(&self) -> Vec<&str> {
-        let is_there = |entry: &Entry| if self.run.is_some() { entry.is_ready } else { entry.has_joined() };
-        self.entries.iter().filter(|entry| !is_there(entry)).map(|entry| entry.name.as_str()).collect()
+    /// Those that are not ready for the run, or have not joined where there is none.
+    pub fn missing(&self) -> impl Iterator<Item = NodeId> {
+        let is_there = |entry: &&Entry| if self.run.is_some() { entry.is_ready } else { entry.has_joined() };
+        self.entries.iter().filter(move |entry| !is_there(entry)).map(|entry| entry.node)
     }
 
     /// Why somebody was not let in, if anybody still has to join.
@@ -464,6 +465,11 @@ impl Registrar {
                 (Command::Resume, Some(Command::Pause)) => _ = said.pop(),
                 (Command::Pause | Command::Resume, Some(last)) if last == command => {}
                 (Command::Resume, _) if !said.contains(&Command::Pause) => {}
+                (Command::NoStamps, _) => said.retain(|command| !STAMPING.contains(command)),
+                (Command::Stamps | Command::StampPolls, _) => {
+                    said.retain(|command| !STAMPING.contains(command));
+                    said.push(*command);
+                }
                 _ => said.push(*command),
             }
         }
@@ -479,7 +485,7 @@ impl Registrar {
     ) {
         let is_it = |entry: &Entry| entry.name == name && entry.is_life(envelope.from_incarnation);
         let place = self.place(envelope.from).filter(|place| is_it(&self.entries[*place]));
-        let Some(place) = place.filter(|place| !self.entries[*place].has_joined()) else {
+        let Some(place) = place.filter(|place| self.entries[*place].may_join_over(link)) else {
             return self.turn_away(driver, link);
         };
         self.not_accepted = None;
@@ -594,7 +600,7 @@ impl Registrar {
         let Some(restart) = last.filter(|restart| restart.back.is_none()) else { return };
         restart.back = Some(now);
         let away = now.since(restart.died).as_secs_f64();
-        driver.announce(&format!("{} is back after {away:.2} s", self.entries[place].name));
+        driver.announce(Severity::Notice, &format!("{} is back after {away:.2} s", self.entries[place].name));
     }
 
     /// It is started again, where that is wanted and possible; else the run ends.
@@ -613,7 +619,8 @@ impl Registrar {
             return self.lose_for_good(driver, place, &(how + &why));
         }
         if entry.held.is_some() {
-            driver.announce(&format!("{} was {how}; the run goes on without it until it is started there", entry.name));
+            let text = format!("{} was {how}; the run goes on without it until it is started there", entry.name);
+            driver.announce(Severity::Warning, &text);
             // A former life of run control may have seen the same death.
             if !self.returned.iter().any(|restart| restart.node == node && restart.back.is_none()) {
                 self.returned.push(Restart { node, how, died: now, back: None });
@@ -623,7 +630,7 @@ impl Registrar {
         }
         match self.restarts.after_death(now, node) {
             Ok(pause) => {
-                driver.announce(&format!("{} died: {how}; it is started again", entry.name));
+                driver.announce(Severity::Warning, &format!("{} died: {how}; it is started again", entry.name));
                 self.returned.push(Restart { node, how, died: now, back: None });
                 (entry.starts_at, entry.ready_by) = (Some(now + pause), None);
             }
@@ -647,7 +654,8 @@ impl Registrar {
         match restart {
             Ok(pause) => {
                 entry.starts_at = Some(driver.now() + pause);
-                driver.announce(&format!("{} is dead between two runs: {how}; it is started again", entry.name));
+                let text = format!("{} is dead between two runs: {how}; it is started again", entry.name);
+                driver.announce(Severity::Warning, &text);
             }
             Err(why) => self.lose_between_runs(driver, place, &format!("{how}{why}")),
         }
@@ -655,7 +663,7 @@ impl Registrar {
 
     fn lose_between_runs(&mut self, driver: &mut dyn RegistrarDriver, place: usize, how: &str) {
         let Entry { node, name, .. } = &self.entries[place];
-        driver.announce(&format!("{name} is dead between two runs: {how}; no run can begin"));
+        driver.announce(Severity::Error, &format!("{name} is dead between two runs: {how}; no run can begin"));
         driver.lost_for_good(*node, how);
     }
 
@@ -669,7 +677,7 @@ impl Registrar {
         let entry = &mut self.entries[place];
         (entry.starts_at, entry.address, entry.is_gone) = (None, None, true);
         let node = entry.node;
-        driver.announce(&format!("{} died: {how}; the run ends", entry.name));
+        driver.announce(Severity::Error, &format!("{} died: {how}; the run ends", entry.name));
         for other in (0..self.entries.len()).filter(|other| *other != place) {
             self.say(driver, other, Message::Gone(node));
         }
@@ -820,6 +828,11 @@ impl Entry {
         self.address.is_some()
     }
 
+    /// One that has left a run joins the next over the connection that it has: whoever comes over another one is not it.
+    fn may_join_over(&self, link: LinkId) -> bool {
+        !self.has_joined() && self.link.is_none_or(|own| own == link)
+    }
+
     /// Where it listens, once it has joined.
     fn address(&self) -> Option<PeerPlace> {
         Some(PeerPlace { node: self.node, life: self.life, address: self.address.clone()? })
@@ -875,3 +888,5 @@ fn is_exit(text: &str) -> bool {
 
 /// How long a lost connection may stay without a death that explains it.
 const GRACE: Duration = Duration::from_secs(1);
+/// Of these the last one counts.
+const STAMPING: [Command; 2] = [Command::Stamps, Command::StampPolls];

@@ -11,6 +11,7 @@ use membership::challenge::Member;
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
 use membership::passage::{Driver, LinkId, Medium, Passage, Recipient, Strand, Way};
 use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters, RunToJoin};
+use membership::severity::Severity;
 
 #[test]
 fn a_life_joins_once() {
@@ -180,7 +181,8 @@ fn a_new_life_is_told_what_the_former_one_was_told() {
     join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     registrar.begin();
     let [pause, resume] = [Command::Pause, Command::Resume];
-    for command in [Command::Start, resume, pause, pause, resume, resume, Command::Progress] {
+    let stamps = [Command::Stamps, Command::Stamps, Command::NoStamps, Command::NoStamps];
+    for command in [Command::Start, resume, pause, pause, resume, resume, Command::Progress].into_iter().chain(stamps) {
         registrar.remember(SFI, &Message::Command(command));
     }
     registrar.on_lost(&mut did, LinkId(1));
@@ -190,6 +192,15 @@ fn a_new_life_is_told_what_the_former_one_was_told() {
     join(&mut registrar, &mut did, LinkId(2), (SFI, NEXT_LIFE));
     let said: Vec<String> = did.take().into_iter().filter(|done| done.starts_with("says")).collect();
     assert_eq!(said, ["says Welcome over 2", "says Command over 2", "says Peers over 2"]);
+}
+
+#[test]
+fn a_new_life_is_told_which_stamps_were_wanted_last() {
+    let (mut registrar, _) = registrar();
+    for command in [Command::Stamps, Command::Start, Command::StampPolls] {
+        registrar.remember(SFI, &Message::Command(command));
+    }
+    assert_eq!(registrar.legacy().commands[&SFI], [Command::Start, Command::StampPolls]);
 }
 
 /// It is in its second life, and joins as that: in the next run it is in its first one.
@@ -225,6 +236,23 @@ fn all_join_again_after_a_run_and_are_in_their_first_lives() {
         registrar.on_message(&mut did, LinkId(link), envelope((node, Incarnation::FIRST)), ready());
     }
     assert!(registrar.all_ready());
+}
+
+/// Between two runs, a second process of the same life does not take the place of the first.
+#[test]
+fn who_comes_over_another_connection_does_not_join_for_one_that_has_left_a_run() {
+    let (mut registrar, mut did) = registrar();
+    join_all(&mut registrar, &mut did);
+    registrar.begin();
+    registrar.disconnect(&mut did);
+    did.take();
+    join(&mut registrar, &mut did, LinkId(7), (SFI, Incarnation::FIRST));
+    assert_eq!(did.take(), ["refuses 7"]);
+    join(&mut registrar, &mut did, LinkId(2), (SFI, Incarnation::FIRST));
+    assert_eq!(
+        (did.take(), registrar.link(SFI)),
+        (vec!["opens 2".into(), "takes 2 for 2 in life 0".into()], Some(LinkId(2)))
+    );
 }
 
 /// It cannot be told that the run is over, and what it knows is of no use any more.
@@ -746,7 +774,7 @@ impl RegistrarDriver for Did {
         true
     }
 
-    fn announce(&mut self, _: &str) {}
+    fn announce(&mut self, _: Severity, _: &str) {}
 }
 
 impl ParticipantDriver for Did {

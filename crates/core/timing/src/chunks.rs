@@ -25,6 +25,12 @@ pub struct Chunks<T> {
     watermark: Option<u64>,
     /// The latest begin of a chunk.
     newest: Option<u64>,
+    /// The earliest time that the source has told.
+    began: Option<u64>,
+    /// The source was gone then.
+    gone: Interval,
+    /// It is gone now, since it had come to this time.
+    gone_since: Option<u64>,
     /// No further event reaches below.
     horizon: u64,
     /// Events that were made and not cleared, rising.
@@ -81,6 +87,9 @@ impl<T> Default for Chunks<T> {
             len: 0,
             watermark: None,
             newest: None,
+            began: None,
+            gone: Interval::default(),
+            gone_since: None,
             horizon: 0,
             events: VecDeque::new(),
             arrivals: 0,
@@ -122,16 +131,36 @@ impl<T> Chunks<T> {
     /// The source has come to this time: it says so, or begins a chunk there.
     pub fn pass(&mut self, time: u64) {
         self.watermark = self.watermark.max(Some(time));
+        self.began = Some(self.began.map_or(time, |began| began.min(time)));
+        // One that begins earlier sends again what it had sent.
+        if let Some(since) = self.gone_since.take().filter(|since| *since < time) {
+            // Two such times, of which no event is made yet, are taken for one.
+            let is_first = self.gone.is_none() || self.gone.end <= self.horizon;
+            self.gone = Interval { begin: if is_first { since } else { self.gone.begin }, end: time };
+        }
+    }
+
+    /// The source is gone. What it has from here on is not known, up to what it says first when it is back.
+    pub fn lose(&mut self) {
+        self.gone_since = self.gone_since.or(self.watermark);
+    }
+
+    /// The earliest time that the source has told: it has begun by then.
+    pub fn began(&self) -> Option<u64> {
+        self.began
+    }
+
+    /// Whether the source may have had something of an interval that nobody knows: before it has begun, or while it was gone.
+    /// What it begins in counts as known.
+    pub fn may_lack(&self, interval: Interval) -> bool {
+        self.began.is_some_and(|began| interval.end <= began)
+            || self.gone.meets(interval)
+            || self.gone_since.is_some_and(|since| since < interval.end)
     }
 
     /// No further event reaches below.
     pub fn horizon(&self) -> u64 {
         self.horizon
-    }
-
-    /// When the first chunk begins that is kept.
-    pub fn first_begin(&self) -> Option<u64> {
-        self.places.iter().find(|place| place.chunk.is_some()).map(|place| place.interval.begin)
     }
 
     /// Keeps a chunk, unless it is late.

@@ -53,6 +53,11 @@ impl Sliced {
         self.is_over = self.ready.is_none() && self.metronome.is_over();
     }
 
+    /// No slice below this one will be made; none before it is known which is the first.
+    pub fn next(&self) -> Option<EventId> {
+        self.metronome.next().map(EventId)
+    }
+
     /// The next slice, if it can be made: it is made, or left out.
     pub fn pop(&mut self, now: Time) -> Option<EventId> {
         let slice = self.ready.take()?;

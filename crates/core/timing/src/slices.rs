@@ -19,6 +19,14 @@ pub struct Slices {
     pub before: u64,
     /// How far it reaches ahead.
     pub after: u64,
+    /// Sources begin at most so many slices apart. One that begins later is late, and those before are made without it.
+    pub apart: u64,
+}
+
+/// The first slice that all have begun by: of those that begin at most so many slices behind the first of them.
+pub fn common_begin(begins: impl Iterator<Item = u64> + Clone, apart: u64) -> Option<u64> {
+    let last = begins.clone().min()?.saturating_add(apart);
+    begins.filter(|begin| *begin <= last).max()
 }
 
 impl Slices {
@@ -45,10 +53,15 @@ impl Slices {
     }
 }
 
+/// How many slices of a length lie in a time, with the one that it ends in.
+pub fn slices_within(length: Duration, time: Duration) -> u64 {
+    u64::try_from(time.as_nanos().div_ceil(length.as_nanos().max(1))).unwrap_or(u64::MAX)
+}
+
 /// How far the sources of a read-out system have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// The first slice that it has something of.
+    /// The first slice that all its sources have begun by.
     pub first: u64,
     /// Slices below are complete at all sources that live.
     pub all: u64,
@@ -66,11 +79,14 @@ pub const PASSED_AHEAD_MAX: u64 = 1 << 16;
 ///
 /// That is when all sources have passed it; or a *grace* after the first one has. Slices that end by grace follow one another no
 /// faster than time itself: a source whose clock has jumped ahead makes nobody late for good. The first slice is the
-/// first that somebody has something of. That is known when all sources have come so far, or a grace behind who said so first.
+/// first that all have begun by, unless one begins more than a grace behind the others. It is known when all sources have passed
+/// it, or a grace behind the first that has.
 #[derive(Clone, Debug)]
 pub struct Metronome {
     length: Duration,
     grace: Duration,
+    /// Sources begin at most so many slices apart.
+    apart: u64,
     /// By read-out system.
     told: Vec<Told>,
     next: Option<u64>,
@@ -97,7 +113,8 @@ impl Metronome {
     /// For slices of this length, of so many read-out systems, which are away.
     pub fn new(length: Duration, grace: Duration, readouts: usize) -> Self {
         let told = alloc::vec![Told::Away; readouts];
-        Self { length, grace, told, next: None, seen: VecDeque::new(), ended: None, ready: 0 }
+        let apart = slices_within(length, grace);
+        Self { length, grace, apart, told, next: None, seen: VecDeque::new(), ended: None, ready: 0 }
     }
 
     /// A read-out system is there, maybe in a new life.
@@ -134,6 +151,11 @@ impl Metronome {
         (next < self.ready).then_some(next)
     }
 
+    /// The slice that is made or left out next; none before it is known which is the first.
+    pub fn next(&self) -> Option<u64> {
+        self.next
+    }
+
     /// The next slice is made, or left out.
     pub fn take_next(&mut self) {
         let next = self.next.map_or(0, |next| next + 1);
@@ -144,7 +166,7 @@ impl Metronome {
     /// When it has to be looked again, if nobody says anything before.
     pub fn next_deadline(&self) -> Option<Time> {
         match self.next {
-            None => self.first().and(self.seen.front()).map(|(_, seen)| *seen + self.grace),
+            None => self.due(self.first()?),
             Some(next) => self.due(next),
         }
     }
@@ -156,25 +178,30 @@ impl Metronome {
 
     /// Whether all that are not gone have said that nothing follows, and all that they have is made.
     pub fn is_over(&self) -> bool {
-        let is_last = |told: &Told| matches!(told, Told::Gone | Told::Passed(Passed { last: true, .. }));
         // One that has passed nothing but time has no slice.
         let end = self.passed().filter(|passed| passed.any > passed.first).map(|passed| passed.all).max();
-        self.told.iter().all(is_last) && end.is_none_or(|end| self.next.is_some_and(|next| next >= end))
+        self.nothing_follows() && end.is_none_or(|end| self.next.is_some_and(|next| next >= end))
     }
 
     /// The next slice, as soon as it is known which is the first.
     fn begin(&mut self, now: Time) -> Option<u64> {
         if self.next.is_none() {
-            let is_late = self.next_deadline().is_some_and(|due| due <= now);
+            let is_late = self.next_deadline().is_some_and(|due| due <= now) || self.nothing_follows();
             let complete = self.complete();
-            self.next = self.first().filter(|first| is_late || *first <= complete);
+            self.next = self.first().filter(|first| is_late || *first < complete);
         }
         self.next
     }
 
-    /// The first slice of those who have passed any.
+    fn nothing_follows(&self) -> bool {
+        self.told.iter().all(|told| matches!(told, Told::Gone | Told::Passed(Passed { last: true, .. })))
+    }
+
+    /// The first slice that all have begun by, as soon as one has passed a slice.
     fn first(&self) -> Option<u64> {
-        self.passed().filter(|passed| passed.any > passed.first).map(|passed| passed.first).min()
+        let has_passed = self.passed().any(|passed| passed.any > passed.first);
+        let begins = self.passed().filter(|passed| passed.any > 0).map(|passed| passed.first);
+        has_passed.then(|| common_begin(begins, self.apart))?
     }
 
     /// Slices below are complete everywhere.
@@ -192,7 +219,7 @@ impl Metronome {
         Some(self.ended.map_or(due, |ended| due.max(ended + self.length)))
     }
 
-    fn passed(&self) -> impl Iterator<Item = &Passed> {
+    fn passed(&self) -> impl Iterator<Item = &Passed> + Clone {
         self.told.iter().filter_map(|told| if let Told::Passed(passed) = told { Some(passed) } else { None })
     }
 }
@@ -226,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_slice_covers_its_time_and_its_reach() {
-        let slices = Slices { length: 10, window: 10, before: 2, after: 3 };
+        let slices = Slices { length: 10, window: 10, before: 2, after: 3, apart: 0 };
         assert_eq!((slices.interval(0), slices.interval(4)), (Interval::new(0, 13), Interval::new(38, 53)));
         assert_eq!([0, 12, 13, 23].map(|time| slices.passed(time)), [0, 0, 1, 2]);
         assert_eq!((slices.of(39), slices.horizon(4), slices.horizon(0)), (3, 38, 0));
@@ -255,7 +282,7 @@ mod tests {
         metronome.take(ms(0), 0, passed(700, 702, 705));
         assert_eq!(taken(&mut metronome, ms(1)), [], "the other may have older ones");
         metronome.take(ms(1), 1, passed(699, 701, 701));
-        assert_eq!(taken(&mut metronome, ms(1)), [699, 700]);
+        assert_eq!(taken(&mut metronome, ms(1)), [700], "the first had not begun before");
         metronome.take(ms(2), 1, passed(701, 800, 800));
         assert_eq!(taken(&mut metronome, ms(2)), [701]);
     }
@@ -269,7 +296,30 @@ mod tests {
         metronome.take(ms(2), 1, passed(702, 699, 704));
         assert_eq!(taken(&mut metronome, ms(2)), [], "it may have something older");
         metronome.take(ms(3), 1, passed(699, 702, 704));
-        assert_eq!(taken(&mut metronome, ms(3)), [699, 700, 701]);
+        assert_eq!(taken(&mut metronome, ms(3)), [701]);
+    }
+
+    #[test]
+    fn the_first_slice_of_the_clock_waits_for_who_has_said_nothing() {
+        let mut metronome = metronome(1);
+        metronome.take(ms(0), 0, passed(0, 0, 3));
+        assert_eq!(taken(&mut metronome, ms(1)), [], "one of its sources has not begun");
+        metronome.take(ms(2), 0, passed(2, 2, 3));
+        assert_eq!(taken(&mut metronome, ms(2)), []);
+        metronome.take(ms(3), 0, passed(2, 3, 4));
+        assert_eq!(taken(&mut metronome, ms(3)), [2]);
+    }
+
+    #[test]
+    fn who_begins_more_than_a_grace_behind_the_others_is_not_waited_for() {
+        assert_eq!(common_begin([7, 9, 3].into_iter(), 6), Some(9));
+        assert_eq!(common_begin([7, 10, 3, u64::MAX].into_iter(), 6), Some(7));
+        assert_eq!(common_begin([].into_iter(), 6), None);
+        assert_eq!(slices_within(Duration::from_millis(2), Duration::from_millis(5)), 3);
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(700, 1000, 1000));
+        metronome.take(ms(0), 1, passed(711, 1000, 1000));
+        assert_eq!(metronome.ready(ms(0)), Some(700));
     }
 
     #[test]

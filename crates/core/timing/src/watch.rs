@@ -68,6 +68,50 @@ pub struct Known {
     pub last: Option<Slip>,
 }
 
+/// The clock of a source, and where its numbers slipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkClock {
+    /// How far it is ahead, ns.
+    pub offset_ns: i64,
+    /// How much faster it goes, in 10⁻¹².
+    pub drift: i64,
+    /// Median distance of its times from the model, ns.
+    pub quality_ns: u64,
+    /// Steps of the clock.
+    pub steps: u64,
+    /// Slips of its numbers.
+    pub slips: u64,
+    /// The event of the last slip.
+    pub slipped_at: u64,
+    /// What has to be added to its numbers since.
+    pub shift: i64,
+}
+
+impl From<Known> for LinkClock {
+    fn from(Known { fit: Fit { offset_ns, drift, quality_ns, .. }, steps, slips, last }: Known) -> Self {
+        let (slipped_at, shift) = last.map_or((0, 0), |slip| (slip.since, slip.shift));
+        Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift }
+    }
+}
+
+impl LinkClock {
+    /// How many numbers it is.
+    pub const VALUES: usize = 7;
+
+    /// As numbers, for the way to run control.
+    pub fn to_values(self) -> [u64; Self::VALUES] {
+        let Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift } = self;
+        [offset_ns.cast_unsigned(), drift.cast_unsigned(), quality_ns, steps, slips, slipped_at, shift.cast_unsigned()]
+    }
+
+    /// From these numbers.
+    pub fn from_values(values: [u64; Self::VALUES]) -> Self {
+        let [offset_ns, drift, quality_ns, steps, slips, slipped_at, shift] = values;
+        let (offset_ns, drift, shift) = (offset_ns.cast_signed(), drift.cast_signed(), shift.cast_signed());
+        Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift }
+    }
+}
+
 impl Watch {
     /// Of sources, in the order of their links. They are compared with the triggers, if those say their times, else with the first one
     /// that says numbers.

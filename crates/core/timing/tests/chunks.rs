@@ -104,6 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn compare(origin: u64, exclusive: bool, steps: &[Step]) {
     let (mut chunks, mut naive) = (Chunks::new(exclusive), Naive { exclusive, ..Naive::default() });
     let (mut newest, mut event_begin, mut watermark) = (origin, origin, None);
+    let mut first = None;
     let (mut names, mut numbers) = (0, 0);
     let mut accounts = [0_u64; 4];
     for step in steps {
@@ -114,6 +115,7 @@ fn compare(origin: u64, exclusive: bool, steps: &[Step]) {
                 let interval = Interval::new(begin, begin.saturating_add(len));
                 names += 1;
                 watermark = watermark.max(Some(begin));
+                first = Some(first.map_or(begin, |first: u64| first.min(begin)));
                 let arrival = chunks.insert(interval, names);
                 assert_eq!(arrival, naive.insert(interval, names));
                 accounts[0] += 1;
@@ -152,13 +154,44 @@ fn compare(origin: u64, exclusive: bool, steps: &[Step]) {
         chunks.check();
         assert_eq!(chunks.len(), naive.chunks.len());
         assert_eq!(chunks.watermark(), watermark);
-        assert_eq!(chunks.first_begin(), naive.chunks.first().map(|known| known.interval.begin));
+        assert_eq!(chunks.began(), first);
         let everything: Vec<u32> = chunks.meeting(Interval::new(0, u64::MAX)).map(|(_, name)| *name).collect();
         let known = naive.chunks.iter().filter(|known| known.interval.begin < u64::MAX);
         assert_eq!(everything, known.map(|known| known.name).collect::<Vec<_>>());
         let [came, late, used, unused] = accounts;
         assert_eq!(came, late + used + unused + chunks.len() as u64, "every chunk accounted for");
     }
+}
+
+#[test]
+fn what_a_source_has_of_the_time_that_it_was_gone_is_not_known() {
+    let mut chunks: Chunks<()> = Chunks::new(false);
+    let lacks = |chunks: &Chunks<()>, all: &[[u64; 2]]| -> Vec<bool> {
+        all.iter().map(|[begin, end]| chunks.may_lack(Interval::new(*begin, *end))).collect()
+    };
+    chunks.lose();
+    chunks.pass(30);
+    assert_eq!(chunks.began(), Some(30));
+    assert_eq!(lacks(&chunks, &[[10, 20], [25, 35], [35, 40]]), [true, false, false], "it begins in the second");
+    chunks.insert(Interval::new(40, 50), ());
+    chunks.lose();
+    assert_eq!(chunks.began(), Some(30), "it has begun, though it is gone");
+    chunks.pass(60);
+    chunks.insert(Interval::new(20, 25), ());
+    assert_eq!(lacks(&chunks, &[[15, 20], [35, 40], [45, 50], [55, 60], [60, 70]]), [true, false, true, true, false]);
+    chunks.lose();
+    chunks.pass(90);
+    assert_eq!(lacks(&chunks, &[[45, 50], [60, 70], [90, 95]]), [true, true, false], "twice, before an event is made");
+    chunks.advance(90);
+    chunks.lose();
+    chunks.pass(20);
+    assert_eq!(lacks(&chunks, &[[90, 95], [90, 200]]), [false, false], "it sends again what it had sent");
+}
+
+#[derive(Clone, Debug)]
+enum Word {
+    Pass(u64),
+    Lose,
 }
 
 proptest! {
@@ -190,4 +223,43 @@ fn an_event_that_is_never_cleared_does_not_make_the_list_grow() {
     assert_eq!(chunks.len(), 1);
     chunks.check();
     assert_eq!(chunks.clear(EventId(0)), Freed { used: 1, unused: 0 });
+}
+
+proptest! {
+    /// Against a list of all times that the source was gone.
+    #[test]
+    fn nothing_that_may_be_lost_counts_as_known(
+        words in prop::collection::vec(prop_oneof![3 => (0..300_u64).prop_map(Word::Pass), 1 => Just(Word::Lose)], 1..30),
+        begin in 0..300_u64,
+        len in 1..50_u64,
+    ) {
+        let mut chunks: Chunks<()> = Chunks::new(false);
+        let (mut watermark, mut began, mut gone) = (None, None, Vec::<(u64, Option<u64>)>::new());
+        for word in words {
+            match word {
+                Word::Pass(time) => {
+                    chunks.pass(time);
+                    watermark = watermark.max(Some(time));
+                    began = Some(began.map_or(time, |began: u64| began.min(time)));
+                    gone.last_mut().filter(|(_, back)| back.is_none()).into_iter().for_each(|(_, back)| *back = Some(time));
+                }
+                Word::Lose => {
+                    chunks.lose();
+                    if gone.last().is_none_or(|(_, back)| back.is_some()) {
+                        gone.extend(watermark.map(|from| (from, None)));
+                    }
+                }
+            }
+        }
+        let interval = Interval::new(begin, begin + len);
+        let meets = |(from, back): &(u64, Option<u64>)| {
+            let gap = Interval { begin: *from, end: back.unwrap_or(u64::MAX) };
+            !gap.is_none() && gap.meets(interval)
+        };
+        let is_known = !gone.iter().any(meets) && began.is_none_or(|began| began < interval.end);
+        prop_assert!(is_known || chunks.may_lack(interval) || began.is_none());
+        if gone.len() < 2 {
+            prop_assert_eq!(chunks.may_lack(interval), !is_known && began.is_some());
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::{Interrupts, complain};
-use partition::{Figures, Outcome, Probe, Run, StartError};
+use partition::{Figures, Outcome, Probe, Run, Said, StartError};
 
 /// Why a command has no outcome of a run.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ struct Heard;
 impl Probe for Heard {
     fn figures(&mut self, _: &Figures) {}
 
-    fn said(&mut self, text: &str) {
-        complain(&format!("weir: {text}"));
+    fn said(&mut self, said: &Said) {
+        complain(&format!("weir: {said}"));
     }
 }

@@ -1,16 +1,19 @@
 //! The command line of `weir` (DESIGN §8): commands, options, help texts, exit statuses.
 
+mod service;
+
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use benchmarks::{bench, calibration};
-use catalogue::Quality;
-use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use terminal::{Exit, Limits, Overrides};
 
+pub use self::service::{
+    CtlArgs, CtlVerb, MessagesArgs, RunsArgs, RunsCommand, SampleArgs, ServeArgs, SoughtArgs, StampsWanted, TopArgs,
+};
 use crate::feed::{self, FeedArgs};
 
 /// Takes data from detector links to checked files.
@@ -108,13 +111,16 @@ pub enum Command {
     StudyPart(studies::StudyPart),
 }
 
-/// Which sources the partition plays.
+/// Which sources the partition plays, beside those that the configuration says.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Playing {
     /// Play sources instead of waiting for their programs: those named, such as --play-sources=tlu,telescope, or all that are
     /// programs. source.emulated says what they send, or source.play of a source that has it
     #[arg(long, value_name = "NAME", num_args = 0.., require_equals = true, value_delimiter = ',')]
     pub play_sources: Option<Vec<String>>,
+    /// Wait for the programs of sources that the configuration plays: of those named, such as --await-sources=telescope, or of all
+    #[arg(long, value_name = "NAME", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with = "play_sources")]
+    pub await_sources: Option<Vec<String>>,
 }
 
 /// `weir run`.
@@ -160,198 +166,6 @@ pub struct ScanArgs {
     /// Where results go, a line of JSON for each run; SCAN with the ending .results.jsonl by default
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
-}
-
-/// `weir serve`.
-#[derive(Clone, Debug, Args)]
-pub struct ServeArgs {
-    /// The configuration file of the partition
-    pub config: PathBuf,
-    /// Where to listen; port 0 takes a free one. Beyond loopback all is encrypted
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-    /// The certificate to show, in PEM; without one, the service makes its own beyond loopback
-    #[arg(long, value_name = "FILE", requires = "certificate_key")]
-    pub certificate: Option<PathBuf>,
-    /// The private key of the certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    pub certificate_key: Option<PathBuf>,
-    /// Run all applications in this process
-    #[arg(long)]
-    pub one_process: bool,
-    /// Take over from a service of the same catalogue that hangs; from one that has died it takes over by itself
-    #[arg(long)]
-    pub take_over: bool,
-    /// Which sources it plays.
-    #[command(flatten)]
-    pub playing: Playing,
-    /// Changes of keys.
-    #[command(flatten)]
-    pub overrides: Overrides,
-}
-
-/// `weir top`.
-#[derive(Clone, Debug, Args)]
-pub struct TopArgs {
-    /// The partition, if several are served
-    #[arg(long, value_name = "NAME")]
-    pub partition: Option<String>,
-}
-
-/// `weir ctl`.
-#[derive(Clone, Debug, Args)]
-pub struct CtlArgs {
-    /// The partition, if several are served
-    #[arg(long, value_name = "NAME", global = true)]
-    pub partition: Option<String>,
-    /// Take command over from somebody else
-    #[arg(long, global = true)]
-    pub take_over: bool,
-    /// What to do.
-    #[command(subcommand)]
-    pub verb: CtlVerb,
-}
-
-/// What an operator wants.
-#[derive(Clone, Debug, Subcommand)]
-pub enum CtlVerb {
-    /// Say how it is
-    Status {
-        /// Go on, with a line for each change and message
-        #[arg(long)]
-        watch: bool,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show the newest event that an application has shown, or write it to a file
-    Sample(SampleArgs),
-    /// Show what was said, the oldest first
-    Messages(MessagesArgs),
-    /// Start the applications, or those again that were lost
-    Boot,
-    /// Begin a run, with limits of its own or those of the configuration
-    Start {
-        /// When the run ends.
-        #[command(flatten)]
-        limits: Limits,
-        /// Take N runs, each when the one before has reached its limit; `weir ctl stop` ends the series too
-        #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
-        runs: u32,
-    },
-    /// Hold triggers back
-    Pause,
-    /// Let them go on
-    Resume,
-    /// End the run in the order of the data
-    Stop,
-    /// End the run at once, and give up what is in hand
-    Force,
-    /// End the applications
-    Shutdown,
-}
-
-/// `weir ctl sample`.
-#[derive(Clone, Debug, Args)]
-pub struct SampleArgs {
-    /// The sample of this number, not the newest one
-    #[arg(long, value_name = "N")]
-    pub number: Option<u64>,
-    /// Only what this application shows, or those of this role, such as sfi-1 or efd
-    #[arg(long, value_name = "NAME", conflicts_with = "number")]
-    pub of: Option<String>,
-    /// Write it to a new file, for `weir file`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "list", "data"])]
-    pub output: Option<PathBuf>,
-    /// With all data words
-    #[arg(long)]
-    pub data: bool,
-    /// The tree of the event as JSON
-    #[arg(long, conflicts_with = "data")]
-    pub json: bool,
-    /// List all samples that are kept, one a line
-    #[arg(long, conflicts_with_all = ["number", "data"])]
-    pub list: bool,
-}
-
-/// `weir ctl messages`.
-#[derive(Clone, Debug, Args)]
-pub struct MessagesArgs {
-    /// Only those that matter at least so much
-    #[arg(long, value_parser = ["notice", "warning", "error"])]
-    pub severity: Option<String>,
-    /// Only those of this application, or of a role, such as sfi-1 or sfi
-    #[arg(long, value_name = "NAME")]
-    pub application: Option<String>,
-    /// Only those of run N
-    #[arg(long, value_name = "N")]
-    pub run: Option<u32>,
-    /// Only those with these words, in whatever case
-    #[arg(long, value_name = "WORDS")]
-    pub words: Option<String>,
-    /// Go on with those that follow
-    #[arg(long)]
-    pub follow: bool,
-    /// As JSON, one a line
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `weir runs`.
-#[derive(Clone, Debug, Args)]
-pub struct RunsArgs {
-    /// The file of the catalogue
-    #[arg(long, value_name = "FILE", global = true, conflicts_with = "config")]
-    pub catalogue: Option<PathBuf>,
-    /// A configuration that names it with control.catalogue
-    #[arg(long, value_name = "CONFIG", global = true)]
-    pub config: Option<PathBuf>,
-    /// What to do.
-    #[command(subcommand)]
-    pub command: RunsCommand,
-}
-
-/// What to do with the catalogue.
-#[derive(Clone, Debug, Subcommand)]
-pub enum RunsCommand {
-    /// One line for each run, the newest last
-    Ls {
-        /// At most the N newest runs
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        newest: u32,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// All about a run: times, end, account, files, remarks
-    Show {
-        /// Its number
-        run: u32,
-        /// Print its configuration instead, which `weir run` takes
-        #[arg(long, conflicts_with = "json")]
-        configuration: bool,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// The keys in which the configurations of two runs differ
-    Diff {
-        /// The number of the first
-        first: u32,
-        /// The number of the second
-        second: u32,
-    },
-    /// Add a remark to a run
-    Comment {
-        /// Its number
-        run: u32,
-        /// The words
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        text: String,
-        /// Change what the run is worth: good, tainted, incomplete, interrupted or aborted
-        #[arg(long, value_name = "QUALITY", value_parser = |text: &str| text.parse::<Quality>())]
-        quality: Option<Quality>,
-    },
 }
 
 /// Time stamps of a process.
@@ -499,6 +313,9 @@ pub struct AgentArgs {
     /// Where applications work
     #[arg(long, value_name = "FOLDER")]
     pub directory: Option<PathBuf>,
+    /// Where it shows metrics; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
 }
 
 /// `weir ldaq`.
@@ -627,7 +444,8 @@ Examples:
   weir run quickstart.toml --events 100000 --summary summary.json
   weir run quickstart.toml --duration 10s --processes
   weir run quickstart.toml --events 100k --runs 5
-  weir run test-beam.toml --play-sources   no detector is needed beside it
+  weir run test-beam.toml                  emulated detectors
+  weir run test-beam.toml --await-sources  waits for the programs of its detectors
   weir run quickstart.toml --processes --set @machine.toml
   weir run quickstart.toml --set sfi.count=3 --set 'output.directory=\"/data/test\"'
   weir run replay.toml --set 'input.files=[\"my.raw\"]'
@@ -736,8 +554,10 @@ Examples:
   weir ctl pause
   weir ctl --take-over stop
   weir ctl status --watch
+  weir ctl sources
   weir ctl sample --of sfi-1
   weir ctl sample --output event.data
+  weir ctl stamps on; weir ctl stamps off    traces of all applications, on all hosts
 
 Exit status: 0 done; 1 refused, with the reason; 2 run control is not there or does not answer.";
 

@@ -1,10 +1,15 @@
 //! `weir ctl`: orders to a partition that `weir serve` runs.
 
-mod messages;
+pub(crate) mod messages;
 mod sample;
+mod sources;
+mod stamps;
+
+use std::io::{self, IsTerminal};
+use std::path::{PathBuf, absolute};
 
 use serde_json::{Map, Value, json};
-use service::{Answer, Events, RunControl, Unheard};
+use service::{Answer, Authority, Events, RunControl, Unheard};
 use terminal::{Exit, complain, on_standard_streams};
 
 use crate::cli::{CtlArgs, CtlVerb};
@@ -12,7 +17,7 @@ use crate::commands::operator;
 
 /// Does what an operator wants, and says what came of it.
 pub(crate) fn ctl(args: &CtlArgs) -> Exit {
-    match RunControl::find(args.partition.as_deref(), operator()).and_then(|found| told(args, &found)) {
+    match found(args).and_then(|found| told(args, &found)) {
         Ok(exit) => exit,
         Err(error) => {
             complain(&format!("weir: {error}"));
@@ -21,12 +26,28 @@ pub(crate) fn ctl(args: &CtlArgs) -> Exit {
     }
 }
 
+fn found(args: &CtlArgs) -> Result<RunControl, Unheard> {
+    let key = args.key_file.as_deref().map(Authority::key_in).transpose()?;
+    match (args.address, key) {
+        (Some(address), Some(key)) => Ok(RunControl::at(address, &key, operator())),
+        (_, key) => {
+            let found = RunControl::find(args.partition.as_deref(), operator())?;
+            Ok(match key {
+                Some(key) => found.with_key(&key),
+                None => found,
+            })
+        }
+    }
+}
+
 fn told(args: &CtlArgs, found: &RunControl) -> Result<Exit, Unheard> {
     let answer = match &args.verb {
         CtlVerb::Status { watch: true, json } => return Ok(watch(found.events()?, *json)),
         CtlVerb::Status { .. } => found.get("status")?,
+        CtlVerb::Sources { .. } => found.get("dataflow")?,
         CtlVerb::Sample(wanted) => return sample::sample(found, wanted),
         CtlVerb::Messages(wanted) => return messages::messages(found, wanted),
+        CtlVerb::Stamps { wanted } => return stamps::stamps(found, *wanted, args.take_over),
         verb => order(found, verb, args.take_over)?,
     };
     let value = match answer {
@@ -39,6 +60,8 @@ fn told(args: &CtlArgs, found: &RunControl) -> Result<Exit, Unheard> {
     let text = match &args.verb {
         CtlVerb::Status { json: true, .. } => value.to_string(),
         CtlVerb::Status { .. } => line(&value),
+        CtlVerb::Sources { json: true } => value["sources"].to_string(),
+        CtlVerb::Sources { json: false } => sources::table(&value),
         _ => value["said"].as_str().unwrap_or_default().to_owned(),
     };
     Ok(on_standard_streams(|out, _| writeln!(out, "{text}").map(|()| Exit::Well)))
@@ -48,8 +71,31 @@ fn order(found: &RunControl, verb: &CtlVerb, take_over: bool) -> Result<Answer, 
     if take_over && let Err(refused) = found.take_over()? {
         return Ok(Err(refused));
     }
-    let runs = if let CtlVerb::Start { runs, .. } = verb { *runs } else { 1 };
-    found.post(&format!("orders/{}", name(verb)), json!({ "run": keys(verb), "runs": runs }))
+    let content = match verb {
+        CtlVerb::Start { runs, .. } => json!({ "run": keys(verb), "runs": runs }),
+        CtlVerb::Kill { application, confirm } => {
+            let confirm = confirm.clone().or_else(|| asked_for(application)).unwrap_or_default();
+            json!({ "application": application, "confirm": confirm })
+        }
+        CtlVerb::Configure { file } => {
+            // A path that leads nowhere must not stand for the file of the service.
+            let path = |file: &PathBuf| absolute(file).unwrap_or_else(|_| file.clone());
+            json!({ "file": file.as_ref().map(path) })
+        }
+        _ => json!({}),
+    };
+    found.post(&format!("orders/{}", name(verb)), content)
+}
+
+/// What somebody at a terminal types for the name of an application that is to end.
+fn asked_for(application: &str) -> Option<String> {
+    let mut typed = String::new();
+    if !io::stdin().is_terminal() {
+        return None;
+    }
+    eprint!("{application} ends at once, and what it has in hand is lost. Type its name: ");
+    io::stdin().read_line(&mut typed).ok()?;
+    Some(typed.trim().to_owned())
 }
 
 /// A line for each change, until run control ends or the reader leaves.
@@ -88,8 +134,10 @@ fn line(status: &Value) -> String {
 fn name(verb: &CtlVerb) -> &'static str {
     match verb {
         CtlVerb::Status { .. } => "status",
+        CtlVerb::Sources { .. } => "sources",
         CtlVerb::Sample(_) => "sample",
         CtlVerb::Messages(_) => "messages",
+        CtlVerb::Stamps { .. } => "stamps",
         CtlVerb::Boot => "boot",
         CtlVerb::Start { .. } => "start",
         CtlVerb::Pause => "pause",
@@ -97,6 +145,8 @@ fn name(verb: &CtlVerb) -> &'static str {
         CtlVerb::Stop => "stop",
         CtlVerb::Force => "force",
         CtlVerb::Shutdown => "shutdown",
+        CtlVerb::Kill { .. } => "kill",
+        CtlVerb::Configure { .. } => "configure",
     }
 }
 

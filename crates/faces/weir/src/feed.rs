@@ -1,7 +1,6 @@
 //! `weir feed`: an emulated detector as a process of its own. It can misbehave, for tests of what stands behind it.
 
 mod board;
-mod slink;
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -12,6 +11,7 @@ use clap::{Args, ValueEnum};
 use configuration::{ConfigurationError, Fraction, Generator, Interval, Partition, Rate, Size, SizeSpread};
 use nix::sys::signal::{Signal, raise};
 use rol::detector::{Beams, Chunks, Content, Detector, Mistakes, Pace, Played, PlayedError, SinceT0, Traits, in_words};
+use rol::slink::{Blocks, ControlMistakes, FrontEnd};
 use rol::{EmulatedTriggers, InputError, Inputs};
 use terminal::{Exit, complain};
 use weir_source::{Settings, SourceError, key_of};
@@ -251,7 +251,7 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
         }
     };
     if let Some(place) = args.at.strip_prefix("slink://") {
-        return slink::feed(place, &name, args, detector);
+        return over_slink(place, name, args, detector);
     }
     if let Some(place) = args.at.strip_prefix("udp://") {
         return board::feed(place, &name, detector);
@@ -267,6 +267,29 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
         }
         Err(error) => {
             complain(&format!("weir: {name}: {error}"));
+            exit_of(&error)
+        }
+    }
+}
+
+/// Sends blocks over an S-LINK.
+fn over_slink(place: &str, name: String, args: &FeedArgs, mut detector: Detector) -> Exit {
+    let of = |events: &[u64]| events.iter().copied().collect();
+    let MisbehaviourArgs { control_error, no_begin, no_end, .. } = &args.misbehaviour;
+    let front_end = FrontEnd {
+        name,
+        source_id: SLINK_SOURCE_ID,
+        size_max: SLINK_BYTES_MAX,
+        patience: args.patience.duration(),
+        mistakes: ControlMistakes { control_error: of(control_error), no_begin: of(no_begin), no_end: of(no_end) },
+    };
+    match front_end.send(place, &mut detector) {
+        Ok(Blocks { sent, offs }) => {
+            complain(&format!("{}: {sent} blocks, told {offs} times to stop (XOFF)", front_end.name));
+            Exit::Well
+        }
+        Err(error) => {
+            complain(&format!("weir: {}: {error}", front_end.name));
             exit_of(&error)
         }
     }
@@ -453,6 +476,10 @@ fn step(text: &str) -> Result<(u64, u64), String> {
     let time: Interval = time.trim().parse().map_err(|_| expected())?;
     Ok((event.trim().parse().map_err(|_| expected())?, time.ns()))
 }
+
+/// Of the ROD: test beam. The configuration gives the ROB its own.
+const SLINK_SOURCE_ID: u32 = 0x0051_0000;
+const SLINK_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {

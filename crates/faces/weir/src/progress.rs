@@ -3,19 +3,27 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::ids::Role;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use partition::human::{elapsed, grouped, percent, si, wrapped};
-use partition::{Figures, Probe, RunSettings, Wait};
+use partition::{Figures, Probe, RunSettings, Said, Wait, Waiting};
 
 /// Shows how far a run is. What cannot be written is dropped: a run does not end because nobody looks.
 pub struct Progress {
     limits: Limits,
     recent: Recent,
     display: Display,
+    waits: Waits,
+}
+
+/// Whom the partition waits for, and when that was said.
+#[derive(Default)]
+struct Waits {
+    since: Option<Instant>,
+    said: Option<Waiting>,
 }
 
 /// What ends the run: whichever comes first, or none.
@@ -52,7 +60,12 @@ impl Progress {
         let duration = run.duration.map(configuration::Interval::duration);
         let limits = Limits { events: run.events, duration, bytes: run.size.map(configuration::Size::bytes) };
         if io::stderr().is_terminal() {
-            Self { limits, recent: Recent::default(), display: Display::Bar(bar(limits.any())) }
+            Self {
+                limits,
+                recent: Recent::default(),
+                display: Display::Bar(bar(limits.any())),
+                waits: Waits::default(),
+            }
         } else {
             Self::lines(limits, Box::new(io::stderr()))
         }
@@ -60,7 +73,7 @@ impl Progress {
 
     fn lines(limits: Limits, out: Box<dyn Write + Send>) -> Self {
         let lines = Lines { out, next: LINE_PERIOD, is_shown: true };
-        Self { limits, recent: Recent::default(), display: Display::Lines(lines) }
+        Self { limits, recent: Recent::default(), display: Display::Lines(lines), waits: Waits::default() }
     }
 }
 
@@ -72,6 +85,7 @@ impl Limits {
 
 impl Probe for Progress {
     fn begun(&mut self) {
+        self.waits = Waits::default();
         self.recent = Recent::default();
         match &mut self.display {
             // That of the run before.
@@ -107,10 +121,14 @@ impl Probe for Progress {
         }
     }
 
-    fn said(&mut self, text: &str) {
-        match &mut self.display {
-            Display::Bar(bar) => bar.suspend(|| write_line(&mut io::stderr(), text)),
-            Display::Lines(lines) => write_line(&mut lines.out, text),
+    fn said(&mut self, said: &Said) {
+        self.write(&said.text);
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "people wait by the clock on the wall")]
+    fn waits(&mut self, waiting: &Waiting) {
+        if self.waits.is_new(Instant::now(), waiting) {
+            self.write(&waiting.to_string());
         }
     }
 
@@ -125,6 +143,13 @@ impl Probe for Progress {
 }
 
 impl Progress {
+    fn write(&mut self, text: &str) {
+        match &mut self.display {
+            Display::Bar(bar) => bar.suspend(|| write_line(&mut io::stderr(), text)),
+            Display::Lines(lines) => write_line(&mut lines.out, text),
+        }
+    }
+
     /// How much of the limit that comes first is done, 0 to 1.
     fn fraction(&self, figures: &Figures) -> Option<f64> {
         let Limits { events, duration, bytes } = self.limits;
@@ -133,6 +158,18 @@ impl Progress {
         let of_size = bytes.map(|bytes| figures.bytes_recorded as f64 / bytes.max(1) as f64);
         let first = [of_events, of_time, of_size].into_iter().flatten().reduce(f64::max);
         first.map(|fraction| fraction.clamp(0.0, 1.0))
+    }
+}
+
+impl Waits {
+    /// Whether it is to be said: what is over soon is not, and nothing twice.
+    fn is_new(&mut self, now: Instant, waiting: &Waiting) -> bool {
+        let since = *self.since.get_or_insert(now);
+        if now.duration_since(since) < LINE_PERIOD || self.said.as_ref() == Some(waiting) {
+            return false;
+        }
+        (self.since, self.said) = (Some(now), Some(waiting.clone()));
+        true
     }
 }
 
@@ -271,7 +308,7 @@ mod tests {
         let mut progress =
             Progress::lines(Limits { events: Some(10_000), ..Limits::default() }, Box::new(text.clone()));
         all.into_iter().for_each(|figures| progress.figures(&figures));
-        progress.said("stopping");
+        progress.write("stopping");
         progress.over();
         String::from_utf8(text.0.lock().unwrap().clone()).unwrap()
     }
@@ -335,6 +372,28 @@ stopping
         assert_eq!(text.matches("No space left").count(), 2, "{text}");
         assert_eq!(text.matches("  stopping: sfo is to drain\n").count(), 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "any begin will do")]
+    fn whom_a_partition_waits_for_is_said_when_it_takes_long_and_once() {
+        let waiting = |missing| Waiting {
+            what: "the applications start",
+            whom: vec!["sfi-1".into()],
+            missing,
+            of: 3,
+            limit: String::new(),
+        };
+        let (mut waits, begin) = (Waits::default(), Instant::now());
+        let said: Vec<u64> = (0..40)
+            .filter(|quarter| {
+                waits.is_new(
+                    begin + Duration::from_millis(250) * *quarter as u32,
+                    &waiting(2 - usize::from(*quarter > 10)),
+                )
+            })
+            .collect();
+        assert_eq!(said, [8, 16]);
     }
 
     #[test]

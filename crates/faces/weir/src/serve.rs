@@ -2,46 +2,51 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::thread;
 
 use catalogue::{CatalogueError, Keeper};
-use configuration::Partition;
-use partition::machine::{Findings, judge};
 use partition::{NotKept, Placement};
 use service::{
-    BadReferences, Carriers, CarriersError, Desk, Identity, IdentityError, References, ServeError, SessionKey,
+    Authority, AuthorityError, BadReferences, Carriers, CarriersError, Configured, Desk, Identity, IdentityError,
+    MessageLog, Reader, References, ServeError, Succession,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use terminal::{Exit, complain};
 
 use crate::cli::ServeArgs;
-use crate::loading::load;
+use crate::loading::load_well;
 use crate::succession;
 
 /// Serves a partition until it is interrupted.
 pub(crate) fn serve(args: &ServeArgs) -> Exit {
-    let (partition, places) = match load(&args.config, &args.overrides, &args.playing) {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            complain(&error.to_string());
+    let configured = match configured(args, &args.config) {
+        Ok(configured) => configured,
+        Err(wrong) => {
+            complain(&wrong);
             return Exit::Wrong;
         }
     };
-    let Findings { errors, warnings } = judge(&partition, &places, !args.one_process || !partition.host.is_empty());
-    warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
-    errors.iter().for_each(|error| complain(&error.to_string()));
-    if !errors.is_empty() {
-        return Exit::Wrong;
-    }
-    let warnings = warnings.iter().map(ToString::to_string).collect();
-    match served(args, partition, warnings) {
+    configured.warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
+    match served(args, configured) {
         Ok(()) => Exit::Well,
         Err(error) => {
             complain(&format!("weir: {error}"));
             Exit::NotStarted
         }
     }
+}
+
+fn configured(args: &ServeArgs, file: &Path) -> Result<Configured, String> {
+    let (partition, warnings) = load_well(file, (&args.overrides, &args.playing), !args.one_process)?;
+    Ok(Configured { partition, warnings })
+}
+
+/// Another configuration has the same changes by the command line.
+fn reader(args: &ServeArgs) -> Reader {
+    let args = args.clone();
+    Reader::by(move |file| configured(&args, file.unwrap_or(&args.config)))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +60,8 @@ enum NotServed {
     #[error(transparent)]
     Carriers(#[from] CarriersError),
     #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -62,19 +69,29 @@ enum NotServed {
     System(#[from] io::Error),
 }
 
-fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Result<(), NotServed> {
+fn served(args: &ServeArgs, configured: Configured) -> Result<(), NotServed> {
+    let partition = &configured.partition;
     let name = partition.partition.name.clone();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let identity = identity(args, &host)?;
-    let carriers = Carriers::of(&partition)?;
-    let catalogue = succession::catalogue(&partition);
+    let carriers = Carriers::of(partition)?;
+    let catalogue = succession::catalogue(partition);
     let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
-    let keeper = Keeper::at(&catalogue, &partition)?;
-    let succession = succession::begin(&partition, args.take_over)?;
-    let key = SessionKey::draw()?;
+    let keeper = Keeper::at(&catalogue, partition)?;
+    let log = MessageLog::open(&catalogue, &name)?;
+    let succession = succession::begin(partition, args.take_over)?;
+    let authority = match (&args.key_file, &succession) {
+        (Some(file), _) => Authority::kept_in(file)?,
+        (None, Some(Succession { left, .. })) => {
+            Authority::passed_on_in(&succession::key_file(partition), left.is_some())?
+        }
+        (None, None) => Authority::drawn()?,
+    };
+    let key = authority.key().clone();
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
     let references = references.unwrap_or_default();
-    let (desk, leaving) = Desk::open(partition, warnings, placement, keeper, references, succession)?;
+    let (desk, leaving) =
+        Desk::open((configured, reader(args)), authority, placement, (keeper, log), references, succession)?;
     let interrupts = interrupts(&desk);
     let served = service::serve(&desk, &key, args.listen, identity.as_ref(), carriers, |address| {
         let url = url(address, &host, identity.is_some());

@@ -1,6 +1,6 @@
 //! What the next life of run control has to find, of `weir serve` and of `weir run` alike.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use configuration::Partition;
 use partition::{Keeping, Left, NotKept};
@@ -18,11 +18,23 @@ pub(crate) fn begin(partition: &Partition, takes_over: bool) -> Result<Option<Su
     if partition.host.is_empty() {
         return Ok(None);
     }
-    let mut path = catalogue(partition).into_os_string();
-    path.push(format!("{KEPT}{}", partition.partition.name));
-    let keeping = Keeping::begin(Path::new(&path), takes_over, end_at_once)?;
+    let keeping = Keeping::begin(&place(partition), takes_over, end_at_once)?;
     let left = keeping.left(partition, |text| complain(&format!("weir: {text}")))?;
     Ok(Some(Succession { keeping, left: left.filter(can_live) }))
+}
+
+/// Where the key for orders lies, and who commands, for a service that takes over.
+pub(crate) fn key_file(partition: &Partition) -> PathBuf {
+    let mut path = place(partition).into_os_string();
+    path.push(".key");
+    path.into()
+}
+
+/// With what the names of the files begin.
+fn place(partition: &Partition) -> PathBuf {
+    let mut path = catalogue(partition).into_os_string();
+    path.push(format!("{KEPT}{}", partition.partition.name));
+    path.into()
 }
 
 /// Nobody is called where nothing can live any more. Nobody asks for applications either that were up once without a run.

@@ -1,14 +1,13 @@
-//! Traces of this process: from the start, or from one SIGUSR2 to the next.
+//! Traces of this process: from the start, or from one SIGUSR2 to the next. Run control may order others.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use signal_hook::consts::SIGUSR2;
 use signal_hook::iterator::{Handle, Signals};
 use stamps::file::TraceError;
-use stamps::recorder::stamp_polls;
-use stamps::recording::Recording;
+use stamps::switch::{self, DIRECTORY, Owner};
 use terminal::complain;
 
 use crate::cli::TraceArgs;
@@ -31,19 +30,17 @@ pub(crate) enum TracingError {
 impl Tracing {
     /// Begins a trace, if one was asked for, and waits for signals.
     pub(crate) fn start(args: &TraceArgs, process: &str) -> Result<Self, TracingError> {
-        stamp_polls(args.polls);
         let mut caught = Signals::new([SIGUSR2])?;
-        let mut recording = args.directory.as_deref().map(|to| Recording::start(to, process)).transpose()?;
-        let (directory, process) = (directory(args), process.to_owned());
-        let signals = caught.handle();
+        switch::prepare(args.directory.as_deref().unwrap_or(Path::new(DIRECTORY)), process);
+        if args.directory.is_some() {
+            switch::begin(Owner::Process, args.polls)?;
+        }
+        let (signals, polls) = (caught.handle(), args.polls);
         let thread = thread::Builder::new().name("traces".into()).spawn(move || {
             for _ in caught.forever() {
-                recording = match recording.take() {
-                    Some(recording) => end(recording),
-                    None => begin(&directory, &process),
-                };
+                if switch::is_on(Owner::Process) { end(Owner::Process) } else { begin(polls) }
             }
-            recording.map(end);
+            end(Owner::Process);
         })?;
         Ok(Self { signals, thread: Some(thread) })
     }
@@ -54,6 +51,7 @@ impl Drop for Tracing {
         self.signals.close();
         // What failed was told.
         let _ = self.thread.take().map(JoinHandle::join);
+        end(Owner::RunControl);
     }
 }
 
@@ -63,19 +61,14 @@ pub(crate) fn options(args: &TraceArgs) -> Vec<String> {
     directory.chain(args.polls.then(|| "--trace-polls".to_owned())).collect()
 }
 
-fn begin(directory: &Path, process: &str) -> Option<Recording> {
-    Recording::start(directory, process).inspect_err(|error| complain(&format!("weir: no trace: {error}"))).ok()
+fn begin(polls: bool) {
+    if let Err(error) = switch::begin(Owner::Process, polls) {
+        complain(&format!("weir: no trace: {error}"));
+    }
 }
 
-fn end(recording: Recording) -> Option<Recording> {
-    if let Err(error) = recording.end() {
+fn end(owner: Owner) {
+    if let Err(error) = switch::end(owner) {
         complain(&format!("weir: the trace ends early: {error}"));
     }
-    None
 }
-
-fn directory(args: &TraceArgs) -> PathBuf {
-    args.directory.clone().unwrap_or_else(|| DIRECTORY.into())
-}
-
-const DIRECTORY: &str = "trace";

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use configuration::{
-    BadMenu, ConfigurationError, InputCost, Interval, Layout, Level1Source, MessageType, Partition, RosInput,
+    BadMenu, ConfigurationError, InputCost, Interval, Layout, Level1Source, MessageType, Partition, Play, RosInput,
     Simulation, Strategy, Way,
 };
 use control::controller::Ending;
@@ -336,7 +336,7 @@ impl Simulated {
 /// Why the configuration cannot be simulated.
 pub fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulated, SimulationError> {
     // Whoever sends is emulated here.
-    partition.source.iter_mut().for_each(|source| source.play = None);
+    partition.source.iter_mut().for_each(|source| source.play = Play::None);
     let inputs = Inputs::open(&partition)?;
     // There are no files that it could meet.
     partition.run.number = inputs.replay().map(Replay::run_number).or(partition.run.number);

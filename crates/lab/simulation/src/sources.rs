@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId, Role};
-use configuration::{EmulatedSource, Handshake, LinkSource, Matching, Partition, Play, RosInput};
+use configuration::{EmulatedSource, Handshake, LinkSource, Matching, Partition, RosInput};
 use eformat::WORD_BYTES;
 use partition::{Assembly, fragment_overhead_bytes};
 use rol::{ChunkHead, FragmentSizes};
@@ -77,7 +77,7 @@ pub(super) fn detectors(assembly: &Assembly) -> Detectors {
 
 /// Says which sources have sizes from `emulated` here, where a live run reads them from its input.
 pub(super) fn not_simulated(partition: &Partition) -> Vec<String> {
-    let plays = |source: &&LinkSource| source.play.and_then(Play::input).is_some();
+    let plays = |source: &&LinkSource| source.play.input().is_some();
     let played: Vec<&str> = partition.source.iter().filter(plays).map(|source| source.name.as_str()).collect();
     if played.is_empty() {
         return Vec::new();

@@ -132,6 +132,10 @@ impl Link<'_> {
         holds(c.fragments_in == gone + c.resident && c.resident == 0, "every chunk in one place, and none left");
         if self.nothing_is_late() {
             holds(c.unpassed == 0, "a slice was made before all had passed it");
+            let first = self.outcomes.issued.values().next();
+            let has_begun =
+                |first: &EventId| books.began.is_none_or(|began| first.0 >= began / ns(self.slicing.length));
+            holds(first.is_none_or(has_begun), "a slice was made before a source had begun");
             // A chunk between two windows is in no slice. It may come when the first one is made.
             let has_gaps = self.slicing.window.is_some();
             holds(has_gaps || books.late == 0, "a chunk is late although all sources were waited for");
@@ -165,6 +169,10 @@ struct Books {
     /// No slice reaches below that is still to be made.
     horizon: u64,
     watermark: Option<u64>,
+    /// The earliest time that it has told.
+    began: Option<u64>,
+    /// When it was gone, from what it had told to what it told first when it was back.
+    gone: Vec<(u64, Option<u64>)>,
     is_up: bool,
     has_ended: bool,
     /// Chunks of this life of the read-out system that were kept, in the order of their coming.
@@ -193,6 +201,8 @@ impl Books {
             newest: None,
             horizon: 0,
             watermark: None,
+            began: None,
+            gone: Vec::new(),
             is_up: false,
             has_ended: false,
             kept: Vec::new(),
@@ -207,10 +217,10 @@ impl Books {
     fn take(&mut self, handed: &Handed) {
         match *handed {
             Handed::Chunk { time, place, is_damaged } => self.chunk(time, place, is_damaged),
-            Handed::Passed(time) if self.is_near(time) => self.watermark = self.watermark.max(Some(time)),
+            Handed::Passed(time) if self.is_near(time) => self.pass(time),
             Handed::Passed(_) => {}
             Handed::Up => (self.is_up, self.has_ended) = (true, false),
-            Handed::Down => self.is_up = false,
+            Handed::Down => self.lose(),
             Handed::Ended => (self.is_up, self.has_ended) = (false, true),
             Handed::Made(slice) => self.make(slice),
             Handed::LeftOut(slice) => self.go_on(slice.0),
@@ -227,7 +237,7 @@ impl Books {
             self.wild += 1;
             return;
         }
-        self.watermark = self.watermark.max(Some(time.begin));
+        self.pass(time.begin);
         if time.end <= self.horizon {
             self.late += 1;
             return;
@@ -236,9 +246,36 @@ impl Books {
         self.kept.push(Kept { time, place, is_damaged, is_used: false });
     }
 
+    fn pass(&mut self, time: u64) {
+        self.watermark = self.watermark.max(Some(time));
+        self.began = Some(self.began.map_or(time, |began| began.min(time)));
+        self.gone.last_mut().into_iter().for_each(|(_, back)| _ = back.get_or_insert(time));
+    }
+
+    fn lose(&mut self) {
+        let is_gone = self.gone.last().is_some_and(|(_, back)| back.is_none());
+        if core::mem::replace(&mut self.is_up, false) && !is_gone {
+            self.gone.extend(self.watermark.map(|from| (from, None)));
+        }
+    }
+
+    /// Whether the source may have had something of this time that nobody knows. None between two times that it was gone, which may be
+    /// taken for one as long as no slice of them is made.
+    fn may_lack(&self, window: Interval) -> Option<bool> {
+        let gap = |(from, back): &(u64, Option<u64>)| Interval { begin: *from, end: back.unwrap_or(u64::MAX) };
+        let gone = || self.gone.iter().map(gap).filter(|gap| !gap.is_none());
+        let is_early = self.began.is_some_and(|began| window.end <= began);
+        if is_early || gone().any(|gap| gap.meets(window)) {
+            return Some(true);
+        }
+        let is_between = gone().any(|gap| gap.end <= window.begin) && gone().any(|gap| gap.begin >= window.end);
+        (!is_between).then_some(false)
+    }
+
     fn make(&mut self, slice: EventId) {
         let window = self.window(slice.0);
-        let is_whole = self.has_ended || self.watermark.is_some_and(|watermark| watermark >= window.end);
+        let is_passed = self.has_ended || self.watermark.is_some_and(|watermark| watermark >= window.end);
+        let may_lack = self.may_lack(window);
         let is_exclusive = self.cut.is_exclusive;
         let belongs = |kept: &&mut Kept| match is_exclusive {
             true => window.begin <= kept.time.begin && kept.time.end <= window.end,
@@ -248,13 +285,16 @@ impl Books {
         its.sort_by_key(|kept| kept.time.begin);
         let is_cut = its.len() > self.cut.most as usize;
         its.truncate(self.cut.most as usize);
-        let mut problems = if is_whole { 0 } else { status::TIMEOUT };
-        problems |= if is_cut || its.iter().any(|kept| kept.is_damaged) { status::TRUNCATED } else { 0 };
-        let is_there = is_whole || self.is_up || !its.is_empty();
+        let damage = if is_cut || its.iter().any(|kept| kept.is_damaged) { status::TRUNCATED } else { 0 };
+        let is_there = is_passed || self.is_up || !its.is_empty();
         its.iter_mut().for_each(|kept| kept.is_used = true);
-        let chunks = its.iter().map(|kept| kept.place).collect();
-        let fragment = SliceFragment { rob: self.rob, window, status: problems, chunks };
-        self.made.entry(slice).or_default().push(is_there.then_some(fragment));
+        let chunks: Vec<u64> = its.iter().map(|kept| kept.place).collect();
+        let made = self.made.entry(slice).or_default();
+        for lacks in [false, true].into_iter().filter(|lacks| may_lack.is_none_or(|may| may == *lacks)) {
+            let late = if is_passed && !lacks { 0 } else { status::TIMEOUT };
+            let fragment = SliceFragment { rob: self.rob, window, status: damage | late, chunks: chunks.clone() };
+            made.push(is_there.then_some(fragment));
+        }
         self.go_on(slice.0);
     }
 

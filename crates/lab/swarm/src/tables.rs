@@ -183,6 +183,7 @@ impl Plan {
             name: name_of_source(drawn),
             id: Some(self.robs(drawn.ros)[usize::from(drawn.rob)]),
             size_max: Size::from_bytes(FRAGMENT_DATA_BYTES),
+            ordered: !drawn.is_unordered,
             handshake: drawn.one_by_one.then_some(toml::Handshake::Eudet),
             on_missing: if drawn.is_tolerated { toml::OnMissing::Tolerate } else { toml::OnMissing::Flag },
             before: drawn.cut.map(|cut| interval(cut.before)),

@@ -1,8 +1,9 @@
-//! The detector in the place of a source that a partition plays.
+//! The detector in the place of a source, or of a level-1 processor, that a partition plays.
 
-use configuration::{EmulatedSource, Fraction, Handshake, LinkSource, Matching, Partition, Play};
+use configuration::{EmulatedSource, Fraction, Handshake, LinkSource, Matching, Partition, Play, Processor, Rate};
 
 use crate::detector::{Beams, Chunks, Content, Detector, Pace, Played, PlayedError, SinceT0, Traits};
+use crate::emulator::EmulatedTriggers;
 use crate::inputs::Inputs;
 
 /// The detector in this place of the sources of a partition, if it is played. `inputs` are those of the partition.
@@ -16,10 +17,10 @@ pub fn detector_of(partition: &Partition, place: usize, inputs: &Inputs) -> Resu
     let source = &partition.source[place];
     let (id, emulated) = (source.source_id(place), &source.emulated);
     let content = match (source.play, inputs.played()) {
-        (None, _) => return Ok(None),
-        (Some(Play::Emulator), _) => made_up(source),
-        (Some(Play::Sample | Play::Replay), Some(inputs)) => Content::Played(Box::new(Played::new(inputs, id)?)),
-        (Some(Play::Sample | Play::Replay), None) => unreachable!("inputs that are played are open"),
+        (Play::None, _) => return Ok(None),
+        (Play::Emulator, _) => made_up(source),
+        (Play::Sample | Play::Replay, Some(inputs)) => Content::Played(Box::new(Played::new(inputs, id)?)),
+        (Play::Sample | Play::Replay, None) => unreachable!("inputs that are played are open"),
     };
     let (first, matching) = (u64::from(partition.run.first_lvl1_id), partition.matching(source));
     let counted = source.first_count.filter(|_| matching == Matching::Count);
@@ -36,7 +37,7 @@ pub fn detector_of(partition: &Partition, place: usize, inputs: &Inputs) -> Resu
             None => Pace::Free,
         },
         efficiency: match source.play {
-            Some(Play::Emulator) => emulated.efficiency,
+            Play::Emulator => emulated.efficiency,
             _ => Fraction::ONE,
         },
         has_numbers: matching != Matching::Time && source.handshake != Some(Handshake::Aida),
@@ -50,13 +51,34 @@ pub fn detector_of(partition: &Partition, place: usize, inputs: &Inputs) -> Resu
     })))
 }
 
+/// The detector in this place of the level-1 processors of a partition, if it is played: it has triggers of its own.
+///
+/// # Panics
+/// There is no such processor.
+pub fn processor_of(partition: &Partition, place: usize) -> Option<Detector> {
+    let level1 = partition.level1.as_ref().expect("a partition with processors has level 1");
+    level1.processor[place].play?;
+    let (rois, generator) = (level1.rois_per_event, level1.generator.clone());
+    let seed = partition.run.seed ^ u64::from(Processor::source_id(place)) << 32;
+    let triggers = move || Box::new(EmulatedTriggers::new(rois, generator.clone(), seed)) as Box<_>;
+    Some(Detector::new(Traits {
+        content: Content::Triggers(Box::new(triggers)),
+        seed,
+        first: u64::from(partition.run.first_lvl1_id),
+        pace: level1.rate.and_then(Rate::period_ns).map_or(Pace::Free, |period_ns| Pace::Every { period_ns }),
+        number_bits: level1.processor[place].number_bits.unwrap_or(u64::BITS),
+        says_event: false,
+        ..Traits::default()
+    }))
+}
+
 fn made_up(source: &LinkSource) -> Content {
     Content::MadeUp { mean_bytes: source.emulated.mean(source.size_max).bytes(), spread: source.emulated.spread }
 }
 
 /// The triggers that all sources see, where one leads that is played: those of a program nobody here knows.
 fn beam(partition: &Partition) -> Option<Beams> {
-    let leader = Some(&partition.source[partition.leader()?]).filter(|leader| leader.play.is_some())?;
+    let leader = Some(&partition.source[partition.leader()?]).filter(|leader| leader.played().is_some())?;
     Some(Beams {
         seed: partition.run.seed,
         mean_ns: leader.emulated.interval().ns(),

@@ -10,6 +10,7 @@
 //! | [`recorder`] | arming, disarming, and taking the stamps of all threads |
 //! | [`block`], [`file`](mod@file) | trace files, read with typed errors |
 //! | [`recording`], [`writer`] | trace files, written while the process runs |
+//! | [`switch`] | the one trace of a process, begun and ended by several |
 //! | [`spans`] | what stamps mean: nested stretches of time, and what was sent |
 //!
 //! # Unsafe code
@@ -22,6 +23,7 @@ pub mod recorder;
 pub mod recording;
 mod ring;
 pub mod spans;
+pub mod switch;
 mod ticks;
 pub mod writer;
 

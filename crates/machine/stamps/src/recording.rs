@@ -13,6 +13,7 @@ use crate::writer::TraceWriter;
 /// Stamps are armed as long as it lives, and go to a file.
 #[must_use]
 pub struct Recording {
+    path: PathBuf,
     stop: SyncSender<()>,
     thread: JoinHandle<Result<PathBuf, TraceError>>,
 }
@@ -30,9 +31,17 @@ impl Recording {
             let (stop, stopped) = sync_channel(1);
             let path = writer.path().to_owned();
             let thread = thread::Builder::new().name(THREAD.into()).spawn(move || record(writer, &stopped));
-            thread.map(|thread| Self { stop, thread }).map_err(|cause| TraceError::File { path, cause })
+            match thread {
+                Ok(thread) => Ok(Self { path, stop, thread }),
+                Err(cause) => Err(TraceError::File { path, cause }),
+            }
         });
         started.inspect_err(|_| disarm())
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Disarms the stamps, and says where the file is.

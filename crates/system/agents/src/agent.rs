@@ -8,6 +8,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use base::ids::Incarnation;
+use base::time::Time;
 use membership::agents::words::{Errand, Word};
 use membership::agents::{HouseholdDriver, NotDone, control};
 use metering::cpu::cpu_seconds_of;
@@ -16,6 +17,7 @@ use transport::error::OsError;
 use transport::random::random;
 
 use crate::desk::{Asked, Desk, Local, Status};
+use crate::inquiry::{HostNow, Inquiries};
 use crate::introduction::OfAgent;
 use crate::open_door::OpenDoor;
 use crate::peer::{Gone, Peer};
@@ -59,11 +61,11 @@ pub enum AgentError {
 
 impl Agent {
     /// Serves run control until that needs it no more, or is gone. Then no application is left. The standard input holds what run control
-    /// tells nobody else.
+    /// tells nobody else. What the agent sees is `shown` at an address, which run control is told, by whoever asks for it.
     ///
     /// # Errors
     /// It cannot serve.
-    pub fn run(&self) -> Result<(), AgentError> {
+    pub fn run(&self, shown: Option<(SocketAddr, Inquiries)>) -> Result<(), AgentError> {
         let introduction = OfAgent::hear().map_err(AgentError::NotIntroduced)?;
         if let Some(directory) = &self.directory {
             let entered = std::env::set_current_dir(directory);
@@ -78,8 +80,16 @@ impl Agent {
         let door = OpenDoor::open(self.at, &introduction.secret, introduction.agent);
         let door = door.map_err(|cause| AgentError::Door { at: self.at, cause })?;
         let told = introduction.clone();
-        let home = Processes { introduction, program, at: self.at, children: BTreeMap::new(), words: Vec::new() };
-        let mut serving = Serving::new(clock::now(), (peer, door), &told, home);
+        let home = Processes {
+            introduction,
+            program,
+            at: self.at,
+            children: BTreeMap::new(),
+            starts: BTreeMap::new(),
+            words: Vec::new(),
+        };
+        let (shows, inquiries) = shown.unzip();
+        let mut serving = Serving::new(clock::now(), (peer, door), &told, home).showing_at(shows);
         let mut desk = Desk::open(&self.host);
         if let Err(cause) = &desk {
             eprintln!("weir agent {}: `weir ldaq` does not reach it: {cause}", self.host);
@@ -92,6 +102,7 @@ impl Agent {
             if let Ok(desk) = &mut desk {
                 desk.serve(now, |asked| self.answer(&mut serving, asked));
             }
+            inquiries.iter().for_each(|inquiries| inquiries.answer(|| self.host_now(now, &mut serving)));
         }
         match gone {
             Some(gone) if !serving.has_met() => Err(self.not_met(&gone)),
@@ -107,6 +118,17 @@ impl Agent {
             Asked::Stop(names) => _ = household.stop(home, &as_strs(names))?,
             Asked::Start(names) => _ = household.start(home, &as_strs(names))?,
         }
+        Ok(self.status(serving))
+    }
+
+    fn host_now(&self, now: Time, serving: &mut Serving<Processes>) -> HostNow {
+        let status = self.status(serving);
+        let (household, home) = serving.household();
+        HostNow { status, silence: household.silence(now), starts: home.starts.clone() }
+    }
+
+    fn status(&self, serving: &mut Serving<Processes>) -> Status {
+        let (household, home) = serving.household();
         let applications = household.residents().map(|resident| {
             let child = resident.number.and_then(|number| home.children.get(&number));
             let process = child.map(Child::id);
@@ -114,7 +136,7 @@ impl Agent {
             Local { name: resident.name, process, cpu, is_refused: resident.is_refused, words: resident.words }
         });
         let applications = applications.collect();
-        Ok(Status { host: self.host.clone(), state: household.state(), applications })
+        Status { host: self.host.clone(), state: household.state(), applications }
     }
 
     fn not_met(&self, gone: &Gone) -> AgentError {
@@ -132,6 +154,8 @@ struct Processes {
     program: PathBuf,
     at: IpAddr,
     children: BTreeMap<u32, Child>,
+    /// How often each was started.
+    starts: BTreeMap<String, u64>,
     /// What is to be said.
     words: Vec<Word>,
 }
@@ -144,6 +168,7 @@ impl HouseholdDriver for Processes {
         let child = start(&self.program, &line, &introduction);
         let child = child.map_err(|cause| format!("{}: {cause}", self.program.display()))?;
         self.children.insert(*number, child);
+        *self.starts.entry(name.clone()).or_default() += 1;
         Ok(())
     }
 

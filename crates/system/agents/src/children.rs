@@ -155,9 +155,9 @@ impl Children {
         self.hub.as_ref().is_none_or(|hub| !hub.has_unknown())
     }
 
-    /// Whether the next life of run control could call all agents that have applications.
-    pub fn are_findable(&self) -> bool {
-        self.hub.as_ref().is_none_or(|hub| !hub.has_unfindable())
+    /// The hosts whose agents are there and have not said yet where the next life of run control could call them.
+    pub fn unfindable(&self) -> Vec<usize> {
+        self.hub.as_ref().map(Hub::unfindable).unwrap_or_default()
     }
 
     /// Ends some at once, and waits until they have ended; says how each did.

@@ -9,6 +9,7 @@ use configuration::{Host, Partition};
 
 use crate::fence::Fence;
 use crate::introduction::Introduction;
+use crate::roll::Roll;
 
 /// The hosts of a partition.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Farm {
     pub(crate) start_timeout: Duration,
     /// Whether run control may still act.
     pub(crate) fence: Fence,
+    /// Who is told which agents are there.
+    pub(crate) roll: Roll,
 }
 
 /// The process of an application that is to start.
@@ -50,14 +53,15 @@ pub struct Estate {
 }
 
 impl Farm {
-    /// That of a partition.
-    pub fn of(partition: &Partition) -> Self {
+    /// That of a partition. The roll has the agents that are there.
+    pub fn of(partition: &Partition, roll: Roll) -> Self {
         Self {
             hosts: partition.host.clone(),
             listen: Some(partition.transport.host),
             lease: partition.processes.lease.duration(),
             start_timeout: partition.processes.start_timeout.duration(),
             fence: Fence::default(),
+            roll,
         }
     }
 

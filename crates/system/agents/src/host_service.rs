@@ -209,7 +209,7 @@ fn asked(peer: &mut Peer, has_met: &AtomicBool) -> Result<(Vec<String>, Vec<u8>)
 fn is_agent(arguments: &[String]) -> bool {
     let [agent, rest @ ..] = arguments else { return false };
     let names: Vec<&str> = rest.iter().step_by(2).map(String::as_str).collect();
-    agent == "agent" && rest.len() == 8 && names == ["--host", "--join", "--at", "--directory"]
+    agent == "agent" && rest.len() == 2 * OPTIONS.len() && names == OPTIONS
 }
 
 fn start(program: &Path, arguments: &[String], introduction: &[u8]) -> io::Result<Child> {
@@ -306,6 +306,8 @@ const COMPLAINTS_MAX: usize = 64;
 const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The status of a call that is refused.
 const REFUSED: u8 = 2;
+/// Of `weir agent`, each with a value, as run control gives them.
+const OPTIONS: [&str; 5] = ["--host", "--join", "--at", "--directory", "--metrics"];
 
 #[cfg(test)]
 mod tests {
@@ -315,19 +317,21 @@ mod tests {
     #[test]
     fn only_agents_are_started() {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert!(is_agent(&words("agent --host b --join 10.0.0.1:1 --at 10.0.0.2 --directory /data")));
+        assert!(is_agent(&words(
+            "agent --host b --join 10.0.0.1:1 --at 10.0.0.2 --directory /data --metrics 10.0.0.2:0"
+        )));
         for line in [
             "",
             "agent",
-            "run --host b --join 10.0.0.1:1 --at 10.0.0.2 --directory /data",
+            "run --host b --join 10.0.0.1:1 --at 10.0.0.2 --directory /data --metrics 10.0.0.2:0",
             "agent --host b --join 10.0.0.1:1 --at 10.0.0.2",
-            "agent --host b --join 10.0.0.1:1 --at 10.0.0.2 --directory /data --help",
+            "agent --host b --join 10.0.0.1:1 --at 10.0.0.2 --directory /data --metrics 10.0.0.2:0 --help",
         ] {
             assert!(!is_agent(&words(line)), "{line}");
         }
     }
 
-    const ARGUMENTS: &str = "agent --host b --join 127.0.0.1:1 --at 127.0.0.1 --directory /";
+    const ARGUMENTS: &str = "agent --host b --join 127.0.0.1:1 --at 127.0.0.1 --directory / --metrics 127.0.0.1:0";
 
     /// A service whose program is not there, and its key.
     fn service() -> (SocketAddr, FarmKey) {

@@ -66,8 +66,8 @@ struct Exchange {
     state: State,
     cpu: BTreeMap<NodeId, Duration>,
     has_unknown: bool,
-    /// Some agent that is there has not said yet where it listens.
-    has_unfindable: bool,
+    /// Hosts whose agents are there and have not said yet where they listen.
+    unfindable: Vec<usize>,
     /// Applications of a former life of run control that live, and for how long their agents were without it.
     found: Vec<(Member, Duration)>,
     /// Of each host, the newest life of its agent and where that listens.
@@ -80,19 +80,8 @@ impl Exchange {
     fn new() -> Self {
         let (wishes, cpu, said) = (VecDeque::new(), BTreeMap::new(), Vec::new());
         let (news, found, agents) = (Vec::new(), Vec::new(), Vec::new());
-        let (has_unknown, has_unfindable) = (false, false);
-        Self {
-            wishes,
-            is_left: false,
-            news,
-            state: State::Absent,
-            cpu,
-            has_unknown,
-            has_unfindable,
-            found,
-            agents,
-            said,
-        }
+        let (has_unknown, unfindable) = (false, Vec::new());
+        Self { wishes, is_left: false, news, state: State::Absent, cpu, has_unknown, unfindable, found, agents, said }
     }
 }
 
@@ -198,9 +187,9 @@ impl Hub {
         self.shared.state().has_unknown
     }
 
-    /// Whether the next life of run control could not call some agent that is there.
-    pub(crate) fn has_unfindable(&self) -> bool {
-        self.shared.state().has_unfindable
+    /// The hosts whose agents are there, but the next life of run control could not call them.
+    pub(crate) fn unfindable(&self) -> Vec<usize> {
+        self.shared.state().unfindable.clone()
     }
 
     /// Applications of a former life of run control that were found since the last call, and for how long their agents were without it.
@@ -501,8 +490,9 @@ impl Serving {
     fn publish(&mut self) {
         let mut state = self.shared.state();
         state.has_unknown = self.roster.has_unknown();
-        let is_hidden = |(host, (_, at)): (usize, &Agent)| at.is_none() && self.roster.is_here(host);
-        state.has_unfindable = self.hands.agents.iter().enumerate().any(is_hidden);
+        let is_hidden = |host: &usize| self.hands.agents[*host].1.is_none() && self.roster.is_here(*host);
+        state.unfindable.clear();
+        state.unfindable.extend((0..self.hands.agents.len()).filter(is_hidden));
         state.cpu.extend(self.hands.cpu.drain(..));
         state.found.append(&mut self.hands.found);
         state.said.append(&mut self.hands.said);
@@ -517,6 +507,7 @@ impl Serving {
 
     /// Agents end with their connections, and launchers with them.
     fn leave(mut self) {
+        self.hands.farm.roll.clear();
         self.roster.release(&mut self.hands);
         self.hands.flush();
         self.hands.links_to.clear();
@@ -583,6 +574,8 @@ impl RosterDriver for Hands {
             at.to_string().into(),
             "--directory".into(),
             directory.into(),
+            "--metrics".into(),
+            host.metrics(at).to_string().into(),
         ];
         let mut command = launcher::command(host, &self.program, &arguments);
         let started = command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn();
@@ -605,6 +598,8 @@ impl RosterDriver for Hands {
     }
 
     fn end_launcher(&mut self, place: usize) {
+        // Whoever was there is gone by now.
+        self.farm.roll.strike(place);
         if let Some(mut launcher) = self.launchers[place].take() {
             kill_group(&mut launcher);
             let _ = launcher.wait();
@@ -643,6 +638,15 @@ impl RosterDriver for Hands {
 
     fn listens(&mut self, host: usize, (_, life): Member, address: &str) {
         self.agents[host] = (life, address.parse().ok());
+    }
+
+    fn shows(&mut self, host: usize, address: &str) {
+        let metrics = address.parse().ok();
+        self.farm.roll.note(host, &self.farm.hosts[host].name, |present| present.metrics = metrics);
+    }
+
+    fn left_out(&mut self, host: usize, beats: u32) {
+        self.farm.roll.note(host, &self.farm.hosts[host].name, |present| present.left_out = beats);
     }
 
     fn found(&mut self, member: Member, silent: Duration) {

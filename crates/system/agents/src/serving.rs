@@ -1,7 +1,7 @@
 //! The service of an agent to run control: orders come, applications start and end, words and beats go.
 
 use std::io;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -38,13 +38,15 @@ pub struct Serving<H> {
     /// None until run control has proved who it is.
     next_beat: Option<Time>,
     left_out: u32,
+    /// Where what is measured is shown.
+    shows: Option<SocketAddr>,
 }
 
 impl<H: Home> Serving<H> {
     pub(crate) fn new(now: Time, (peer, door): (Peer, OpenDoor), introduction: &OfAgent, home: H) -> Self {
         let leases = Leases::new(introduction.lease);
         let household = Household::new(now, leases, introduction.control);
-        Self { household, home, peer: Some(peer), door, leases, next_beat: None, left_out: 0 }
+        Self { household, home, peer: Some(peer), door, leases, next_beat: None, left_out: 0, shows: None }
     }
 
     /// The agent that is introduced so, with the applications of this home, over a connection that it has begun to make to run control.
@@ -58,6 +60,11 @@ impl<H: Home> Serving<H> {
         let door = OpenDoor::open(at, &introduction.secret, introduction.agent).map_err(Gone::Broken)?;
         let peer = Peer::connected(stream, &introduction.secret, pair, nonce)?;
         Ok(Self::new(clock::now(), (peer, door), introduction, home))
+    }
+
+    /// Run control is told that what is measured is shown there.
+    pub(crate) fn showing_at(self, shows: Option<SocketAddr>) -> Self {
+        Self { shows, ..self }
     }
 
     /// Does what is to be done now; why the connection has ended, if it has by that.
@@ -96,6 +103,7 @@ impl<H: Home> Serving<H> {
     fn on_met(&mut self, now: Time) {
         self.next_beat = Some(now);
         self.home.say(Word::Listens(self.door.address().to_string()));
+        self.shows.iter().for_each(|address| self.home.say(Word::Shows(address.to_string())));
     }
 
     /// Run control may be back. The connection of its former life ends.

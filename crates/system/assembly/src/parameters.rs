@@ -27,7 +27,7 @@ use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters, TimedParameters};
 use dataflow::readout::rule::{Axis, Rule};
-use dataflow::readout::slices::Slices;
+use dataflow::readout::slices::{Slices, slices_within};
 use dataflow::readout::watch::Watched;
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use dataflow::roc::ebif::{Ebif, EbifParameters};
@@ -193,6 +193,8 @@ impl Assembly {
     fn level1(&self) -> Level1Parameters {
         let level1 = self.partition.level1.clone().unwrap_or_default();
         let poisson = level1.spacing == toml::Spacing::Poisson;
+        // Processors that are played have the rate themselves.
+        let rate = level1.rate.filter(|_| level1.source != toml::Level1Source::External);
         let l2svs = self.of(Role::L2sv);
         Level1Parameters {
             readout: self.fronts(),
@@ -201,7 +203,7 @@ impl Assembly {
             deciders: if l2svs.is_empty() { self.of(Role::Dfm) } else { l2svs },
             first: self.first(),
             limit: self.partition.run.events,
-            spacing: spacing(level1.rate, poisson),
+            spacing: spacing(rate, poisson),
             profile: level1
                 .profile
                 .iter()
@@ -326,7 +328,7 @@ impl Assembly {
         }
         let leader = self.partition.leader();
         let link = |(place, source): (usize, &toml::LinkSource)| LinkParameters {
-            unordered: false,
+            unordered: !source.ordered,
             tolerated: source.on_missing == toml::OnMissing::Tolerate,
             awaited: source.on_missing == toml::OnMissing::Wait,
             whole: matches!(source.on_missing, toml::OnMissing::Drop | toml::OnMissing::DebugStream),
@@ -348,8 +350,10 @@ impl Assembly {
     /// How time is cut, where events are slices of it; each source reaches as far as it likes.
     fn slices(&self) -> Option<Slices> {
         let length = self.partition.slice_ns()?;
-        let window = self.partition.level1.as_ref().and_then(|level1| level1.window);
-        Some(Slices { length, window: window.map_or(length, toml::Interval::ns), before: 0, after: 0 })
+        let level1 = self.partition.level1.as_ref()?;
+        let window = level1.window.map_or(length, toml::Interval::ns);
+        let apart = slices_within(Duration::from_nanos(length), level1.slice_grace().duration());
+        Some(Slices { length, window, before: 0, after: 0, apart })
     }
 
     /// What the clock of a source is known from.

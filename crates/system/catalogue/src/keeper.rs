@@ -44,6 +44,11 @@ impl Keeper {
         Ok(Self { catalogue: Catalogue::open(path)?, partition: partition.clone(), run: None })
     }
 
+    /// Runs have another configuration from now on.
+    pub fn configure(&mut self, partition: &Partition) {
+        self.partition = partition.clone();
+    }
+
     /// Reserves a run that `operator` begins at `now`, and gives these settings its number.
     ///
     /// # Errors

@@ -16,8 +16,8 @@ use crate::quality::Quality;
 /// A catalogue that is open.
 #[derive(Debug)]
 pub struct Catalogue {
-    database: Connection,
-    path: PathBuf,
+    pub(crate) database: Connection,
+    pub(crate) path: PathBuf,
 }
 
 /// The number that a run is to have.
@@ -81,6 +81,8 @@ impl Catalogue {
             0 => return Err(CatalogueError::Foreign { path: path.to_owned() }),
             found => return Err(CatalogueError::Version { path: path.to_owned(), expected: VERSION, found }),
         }
+        // Former versions kept none, and take no notice of them.
+        tables.execute_batch(MESSAGES).map_err(failed)?;
         tables.commit().map_err(failed)?;
         Ok(Self { database, path: path.to_owned() })
     }
@@ -263,7 +265,7 @@ impl Catalogue {
     }
 }
 
-fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> CatalogueError + use<> {
+pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> CatalogueError + use<> {
     let path = path.to_owned();
     move |cause| CatalogueError::Database { path: path.clone(), cause }
 }
@@ -295,7 +297,7 @@ fn quality(name: Option<String>) -> Option<Quality> {
 }
 
 /// Milliseconds since 1970; a clock before that counts as then.
-fn to_ms(time: SystemTime) -> i64 {
+pub(crate) fn to_ms(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
@@ -343,4 +345,20 @@ CREATE TABLE remarks (
     quality TEXT
 ) STRICT;
 CREATE INDEX remarks_by_run ON remarks (run);
+";
+/// Two run controls of one name would take each other's numbers, but do not say something at the same time.
+const MESSAGES: &str = "
+CREATE TABLE IF NOT EXISTS messages (
+    partition TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    run INTEGER,
+    application TEXT,
+    severity TEXT NOT NULL,
+    text TEXT NOT NULL,
+    causes TEXT NOT NULL,
+    repeats INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL,
+    PRIMARY KEY (partition, number, at_ms)
+) STRICT, WITHOUT ROWID;
 ";

@@ -211,6 +211,7 @@ impl Checker<'_> {
             ("processes.start_timeout", p.processes.start_timeout),
             ("processes.restart_window", p.processes.restart_window),
             ("processes.lease", p.processes.lease),
+            ("processes.hang_timeout", p.processes.hang_timeout),
         ];
         if let Some(l2sv) = &p.l2sv {
             intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);
@@ -297,15 +298,18 @@ impl Checker<'_> {
                     | (Level1Source::External, RosInput::Links)
             );
             if !agree {
-                let message = format!(
-                    "expected the same as level1.source, which is {}, found {}",
-                    word(level1.source),
-                    word(input)
-                );
+                let (of_level1, found) = (word(level1.source), word(input));
+                let message = match (level1.source, input) {
+                    (_, RosInput::Links) => format!("{found} needs level1.source = {LINKED}, which is {of_level1}"),
+                    (Level1Source::Link | Level1Source::Time, _) => {
+                        format!("expected \"links\" with level1.source = {of_level1}, found {found}")
+                    }
+                    _ => format!("expected the same as level1.source, which is {of_level1}, found {found}"),
+                };
                 self.problem(&["ros.input", "level1.source"], message);
             }
         } else if input != RosInput::Emulator {
-            let source = if input == RosInput::Links { word(Level1Source::Link) } else { word(input) };
+            let source = if input == RosInput::Links { LINKED.to_owned() } else { word(input) };
             let message = format!("{} needs the table [level1] with source = {source}", word(input));
             self.problem(&["ros.input", "level1"], message);
         }
@@ -491,6 +495,9 @@ fn word(value: impl Serialize) -> String {
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
+
+/// Sources of triggers that go with links.
+const LINKED: &str = "\"link\", \"time\" or \"external\"";
 
 /// Types of streams (format note §10).
 const STREAM_TYPES: &[&str] = &["physics", "calibration", "reserved", "debug", "unknown", "express", "monitoring"];

@@ -6,6 +6,7 @@
 
 mod check;
 mod decimal;
+mod host_ranges;
 mod load;
 mod menu;
 mod partition;
@@ -40,8 +41,8 @@ pub use tables::{
     OnMissing, OrderedCarrier, OtlpCompression, Output, Payload, Play, Position, Preprocessing, Processes, Processor,
     ProcessorLoss, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Roc, Ros, RosInput, Run, RunType,
     Sampling, SamplingStage, Scheduling, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution,
-    SizeSpread, SourceClock, Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport,
-    Udp, Way,
+    SizeSpread, SourceClock, Spacing, Spectrum, Stamps, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology,
+    Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::check::{check, check_files};
+use crate::host_ranges;
 use crate::partition::Partition;
 use crate::places::Places;
 use crate::problem::{ConfigurationError, Place, Problem};
@@ -180,6 +181,7 @@ fn build(
             None => problems.extend(root.set(text).err()),
         }
     }
+    problems.extend(host_ranges::expand(&mut root));
     let Typed { value: mut partition, problems: of_values, bad } = Typed::<Partition>::new(&root);
     problems.extend(of_values);
     partition.resolve(&root);

@@ -166,7 +166,7 @@ impl Partition {
 
     /// The input whose data sources of this partition play, if any does. A checked configuration has one at most.
     pub fn played_input(&self) -> Option<RosInput> {
-        self.source.iter().filter_map(|source| source.play).find_map(Play::input)
+        self.source.iter().filter_map(LinkSource::played).find_map(Play::input)
     }
 
     /// How it is known which event a fragment of this source belongs to.

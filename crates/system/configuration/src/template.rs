@@ -9,8 +9,6 @@ pub struct Template {
     pub summary: &'static str,
     /// The text of the file.
     pub text: &'static str,
-    /// Whether `weir run --play-sources` stands in for what it waits for.
-    pub plays_sources: bool,
 }
 
 /// All templates; the simplest job first.
@@ -19,49 +17,41 @@ pub const TEMPLATES: &[Template] = &[
         name: "quickstart",
         summary: "the full chain on a sample of simulated collisions",
         text: include_str!("../../../../examples/quickstart.toml"),
-        plays_sources: false,
     },
     Template {
         name: "trigger",
         summary: "a trigger menu on a mixture of simulated collisions, with processing tasks and streams",
         text: include_str!("../../../../examples/trigger.toml"),
-        plays_sources: false,
     },
     Template {
         name: "event-builder",
         summary: "event building alone, with emulated read-out systems",
         text: include_str!("../../../../examples/event-builder.toml"),
-        plays_sources: false,
     },
     Template {
         name: "readout-crate",
         summary: "a read-out crate: triggers and clears go in through a TRG, fragments come out through an EBIF",
         text: include_str!("../../../../examples/readout-crate.toml"),
-        plays_sources: false,
     },
     Template {
         name: "test-beam",
-        summary: "three detectors that send by themselves; --play-sources plays emulated ones",
+        summary: "three detectors that send by themselves: emulated ones, until yours are there",
         text: include_str!("../../../../examples/test-beam.toml"),
-        plays_sources: true,
     },
     Template {
         name: "streaming",
-        summary: "eight sources that run free, without any trigger; --play-sources plays emulated ones",
+        summary: "eight sources that run free, without any trigger: emulated ones, until yours are there",
         text: include_str!("../../../../examples/streaming.toml"),
-        plays_sources: true,
     },
     Template {
         name: "full-size",
         summary: "1,600 read-out links and 100 event builders on one machine",
         text: include_str!("../../../../examples/full-size.toml"),
-        plays_sources: false,
     },
     Template {
         name: "replay",
         summary: "a recorded file, taken apart, built again and recorded",
         text: include_str!("../../../../examples/replay.toml"),
-        plays_sources: false,
     },
 ];
 

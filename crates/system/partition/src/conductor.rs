@@ -1,16 +1,20 @@
 //! The parent of a partition: starts the applications, conducts its runs, and says how each ended.
 
+mod awaited;
 mod left_files;
 mod lives;
 mod measures;
+mod names;
 mod outcome;
 mod runs;
+mod silence;
 mod site;
+mod stamping;
 mod succession;
 mod view;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
@@ -32,16 +36,20 @@ use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::control::{Control, Wish};
 use crate::cpu::cpu_seconds;
+use crate::human;
 use crate::probe::{Figures, Watched};
 use crate::run::Run;
 use crate::run_number::RunNumber;
+use crate::said::Said;
 use crate::samples::{Sampled, Shown};
-use driver::Assembly;
+use driver::{Assembly, RECORDING_RESUMED};
 use driver::{Host, Meter, Samples, Section};
 use left_files::LeftFiles;
 use lives::registrar;
 use measures::Measures;
+use silence::Silence;
 use site::{Site, draw_secret};
+use stamping::Stamped;
 use succession::Succession;
 use view::figures;
 use words::Words;
@@ -117,6 +125,8 @@ struct Conductor {
     phase: Phase,
     /// Nobody else takes its number.
     number: Option<RunNumber>,
+    /// All applications have run together.
+    has_booted: bool,
     /// Why the partition is at fault.
     lost: Option<(NodeId, String)>,
     /// What this process was told to do when there is nothing to do, if not what the configuration says.
@@ -132,8 +142,12 @@ struct Conductor {
     left_files: Option<LeftFiles>,
     measures: Measures,
     words: Words,
+    /// What is said of deaths that are seen together.
+    gathered: Option<Vec<Said>>,
+    silence: Silence,
     showing: Showing,
     succession: Succession,
+    stamped: Stamped,
 }
 
 /// What this run shows to those who watch it.
@@ -206,7 +220,8 @@ impl Conductor {
         requests: Receiver<Request>,
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Host, Self), StartError> {
-        let (options, farm) = (core::mem::take(&mut run.options_of_children), Farm::of(&run.configuration));
+        let (options, farm) =
+            (core::mem::take(&mut run.options_of_children), Farm::of(&run.configuration, run.roll.clone()));
         let fence = farm.fence();
         let (now, children) = (clock::now(), Children::new(options, farm));
         let measures = Measures::launch(now, &children);
@@ -226,6 +241,7 @@ impl Conductor {
         let host = site::bare_host(&assembly, links, &registrar);
         let controller = Controller::new(assembly.applications.clone());
         let samples = Shown::of(&assembly);
+        let silence = Silence::new(assembly.partition.processes.hang_timeout.duration());
         let conductor = Self {
             site,
             assembly,
@@ -233,6 +249,7 @@ impl Conductor {
             asks: Asks::new(requests),
             phase: Phase::Idle,
             number: None,
+            has_booted: false,
             lost: None,
             rests: None,
             children,
@@ -245,8 +262,11 @@ impl Conductor {
             left_files: None,
             measures,
             words: Words::default(),
+            gathered: None,
+            silence,
             showing: Showing { samples, next_sample: 0, next_progress: now, figures: Figures::default() },
             succession,
+            stamped: Stamped::default(),
         };
         Ok((host, conductor))
     }
@@ -294,20 +314,27 @@ impl Conductor {
         let may_say = |role| !message.is_about_connections() && message.may_go(role, Role::RunControl);
         if !self.assembly.application(from).is_some_and(|app| may_say(app.role)) {
             self.controller.refuse(from, &message);
-            return self.say(&format!(
+            return self.warn(&format!(
                 "{} says {} to run control, which has to hear none",
                 self.name(from),
                 message.name()
             ));
         }
+        if let Some(silent) = self.silence.hear(now, from) {
+            let silent = human::time(silent.as_secs_f64());
+            self.say(Said::notice(format!("{} answers again, after {silent}", self.name(from))));
+        }
         if let Message::Notice(text) = &message {
             self.words.hear(from, text);
             let line = format!("{}: {text}", self.name(from));
-            return self.say(&line);
+            let resumed = text == RECORDING_RESUMED;
+            return self.say(if resumed { Said::notice(line) } else { Said::warning(line) });
         }
-        if let Message::Sample(recording) = message {
-            return self.show(now, from, *recording);
-        }
+        let message = match message {
+            Message::Sample(recording) => return self.show(now, from, *recording),
+            Message::Stamped(file) => return self.on_stamped(from, file),
+            message => message,
+        };
         self.with_controller(host, |controller, out| controller.on_message(now, from, message, out));
     }
 
@@ -320,6 +347,7 @@ impl Conductor {
     }
 
     fn on_tick(&mut self, now: Time, host: &mut Host) {
+        self.kill_whom_somebody_wants_gone();
         self.reap(now, host);
         if self.registrar.is_about_to_start(now) {
             self.keep();
@@ -330,9 +358,12 @@ impl Conductor {
         {
             self.fail(StartError::Child { name: self.name(node), reason });
         }
-        self.children.said().iter().for_each(|text| self.say(text));
+        self.children.said().iter().for_each(|text| self.warn(text));
         if matches!(self.phase, Phase::TakingOver { .. }) {
             self.confirm_now_and_then(now);
+            if self.is_time_to_tell(now) {
+                self.tell_whom_it_waits_for();
+            }
             return self.note_wishes(now, host);
         }
         if matches!(self.phase, Phase::Running) {
@@ -344,14 +375,33 @@ impl Conductor {
         }
         self.control.is(self.controller.state());
         self.children.set_state(self.controller.state());
-        if self.showing.next_progress <= now {
-            self.showing.next_progress = now + if self.has_many() { PROGRESS_EVERY_OF_MANY } else { PROGRESS_EVERY };
+        if self.is_time_to_tell(now) {
+            self.look_after(now, host);
             self.show_progress(now, host);
+            self.tell_whom_it_waits_for();
         }
     }
 
+    fn is_time_to_tell(&mut self, now: Time) -> bool {
+        let is_due = self.showing.next_progress <= now;
+        if is_due {
+            self.showing.next_progress = now + if self.has_many() { PROGRESS_EVERY_OF_MANY } else { PROGRESS_EVERY };
+        }
+        is_due
+    }
+
     fn reap(&mut self, now: Time, host: &mut Host) {
-        for (node, fate) in self.children.reap() {
+        let fates = self.children.reap();
+        let names: Vec<String> = fates.iter().map(|(node, _)| self.name(*node)).collect();
+        self.gathered = Some(Vec::new());
+        for (node, mut fate) in fates {
+            if let Fate::Ended(_) | Fate::Stopped(_) = fate {
+                self.await_no_stamps_of(node);
+            }
+            if self.silence.end(node) && matches!(fate, Fate::Ended(_)) {
+                let after = human::time(self.assembly.partition.processes.hang_timeout.duration().as_secs_f64());
+                fate = Fate::Ended(format!("it hung, and was ended after {after} of silence (processes.hang_timeout)"));
+            }
             let done = self.with_registrar(now, host, |registrar, hands| {
                 match &fate {
                     Fate::Ended(how) => registrar.on_ended(hands, node, how),
@@ -363,6 +413,8 @@ impl Conductor {
             });
             done.err().into_iter().for_each(|why| self.children.refuse(node, why));
         }
+        let said = self.gathered.take().unwrap_or_default();
+        names::folded(said, &names).into_iter().for_each(|said| self.say(said));
         if self.controller.draining().is_some() {
             self.with_registrar(now, host, |registrar, hands| registrar.give_up_held(hands));
         }
@@ -370,19 +422,22 @@ impl Conductor {
 
     /// Does what somebody wants of the run.
     fn fulfil(&mut self, now: Time, host: &mut Host, wish: Wish) {
+        if let Wish::Stamp(stamps) = wish {
+            return self.want_stamps(host, stamps);
+        }
         let ends = !matches!(wish, Wish::Pause | Wish::Resume);
         match (&self.phase, wish) {
             (Phase::Starting { .. } | Phase::Booting { .. }, _) if ends => self.fail(StartError::Interrupted),
             (Phase::Running, Wish::Interrupt) => {
-                self.say("stopping: what is in hand is finished (interrupt again to give it up)");
+                self.say(Said::notice("stopping: what is in hand is finished (interrupt again to give it up)"));
                 self.with_controller(host, |controller, out| controller.stop(now, out));
             }
             (Phase::Running, Wish::Stop) => {
-                self.say("stopping: what is in hand is finished");
+                self.say(Said::notice("stopping: what is in hand is finished"));
                 self.with_controller(host, |controller, out| controller.stop(now, out));
             }
             (Phase::Running, Wish::Force(reason)) if !self.controller.is_forced() => {
-                self.say("forced to stop: what is in hand is given up");
+                self.warn("forced to stop: what is in hand is given up");
                 self.with_controller(host, |controller, out| controller.force(now, reason, out));
             }
             (Phase::Running, Wish::Pause) => self.with_controller(host, Controller::pause),
@@ -399,7 +454,7 @@ impl Conductor {
                 if self.registrar.all_joined() {
                     self.configured();
                 }
-                if self.registrar.all_ready() && self.children.are_findable() {
+                if self.registrar.all_ready() && self.children.unfindable().is_empty() {
                     self.begin(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();
@@ -407,7 +462,7 @@ impl Conductor {
             }
             Phase::Booting { deadline } => {
                 let deadline = *deadline;
-                if self.registrar.all_joined() && self.children.are_findable() {
+                if self.registrar.all_joined() && self.children.unfindable().is_empty() {
                     self.booted(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();
@@ -431,7 +486,7 @@ impl Conductor {
                     true => self.registrar.all_living_joined() && self.children.are_known(),
                     false => self.children.all_ended(),
                 };
-                if are_done || *deadline <= now {
+                if (are_done && !self.awaits_stamps_here()) || *deadline <= now {
                     self.finish(now, host);
                 }
             }
@@ -448,6 +503,7 @@ impl Conductor {
         self.registrar.begin();
         self.measures.begin(now, &self.children);
         self.succession.begin();
+        self.stamp_from_start(host);
         self.with_controller(host, |controller, out| controller.start(now, out).expect("they are connected"));
         self.has_begun();
     }
@@ -455,6 +511,7 @@ impl Conductor {
     /// Whoever wanted the run is told that it goes on.
     fn has_begun(&mut self) {
         self.control.is(self.controller.state());
+        self.control.waits(None);
         if let Some(begin) = self.asks.wanted.as_mut().and_then(|wanted| wanted.begin.take()) {
             // Whoever wanted the run may have lost patience.
             let _ = begin.send(self.control.of_this_run());
@@ -465,11 +522,7 @@ impl Conductor {
     }
 
     fn fail_to_start(&mut self) {
-        let waiting = self.registrar.missing();
-        let mut missing = waiting[..waiting.len().min(NAMED)].join(", ");
-        if waiting.len() > NAMED {
-            missing += &format!(" and {} more", waiting.len() - NAMED);
-        }
+        let missing = names::few(&self.missing());
         let cause = self.registrar.take_not_accepted();
         let cause = cause.map(|reason| format!(" ({reason})")).unwrap_or_default();
         let timeout = self.assembly.partition.processes.start_timeout.duration();
@@ -478,6 +531,43 @@ impl Conductor {
 
     fn fail(&mut self, error: StartError) {
         self.phase = Phase::Failed(error);
+    }
+
+    /// Asks all applications how far they are. Who lives and does not answer is told to people, and lost in the end.
+    fn look_after(&mut self, now: Time, host: &mut Host) {
+        let question = match (&self.phase, self.controller.draining()) {
+            (Phase::Running, None) if self.controller.is_running() => Command::Report,
+            // A report could come when the last ones are collected.
+            (Phase::Running, Some(_)) => Command::Progress,
+            _ => return self.silence.forget(),
+        };
+        // Who was started again is not there yet, and has a deadline of its own.
+        let there = self.registrar.members().filter_map(|((node, _), link)| link.is_some().then_some(node));
+        let there: BTreeSet<NodeId> = there.collect();
+        for child in self.children.iter().filter(|child| !child.has_ended() && there.contains(&child.node())) {
+            host.send_from_control(child.node(), Message::Command(question));
+            self.silence.ask(now, child.node());
+        }
+        let newly = self.silence.newly_silent(now);
+        let silent = self.silence.silent(now).filter(|(node, _)| newly.contains(node));
+        self.silent_in_words(silent).iter().for_each(|text| self.warn(text));
+        for node in self.silence.newly_lost(now) {
+            self.children.kill(node);
+        }
+    }
+
+    /// One sentence for each host.
+    fn silent_in_words(&self, silent: impl Iterator<Item = (NodeId, Duration)>) -> Vec<String> {
+        let mut by_host: BTreeMap<Option<usize>, Vec<(NodeId, Duration)>> = BTreeMap::new();
+        silent.for_each(|silent| by_host.entry(self.assembly.host_of(silent.0)).or_default().push(silent));
+        let lost_after = self.assembly.partition.processes.hang_timeout.duration();
+        let words = by_host.into_iter().map(|(host, silent)| {
+            let host = host.map(|host| self.host(host));
+            let names: Vec<String> = silent.iter().map(|(node, _)| self.name(*node)).collect();
+            let longest = silent.iter().map(|(_, silent)| *silent).max().unwrap_or_default();
+            names::silent(&names, host, longest, lost_after)
+        });
+        words.collect()
     }
 
     fn show_progress(&mut self, now: Time, host: &mut Host) {
@@ -494,7 +584,10 @@ impl Conductor {
             .filter_map(|app| host.report(now, app.node).or_else(|| controller.lives().of(app.node)));
         let mut figures = figures(elapsed, &self.assembly, reports);
         figures.stopping = controller.draining();
-        figures.troubles = self.words.troubles(|node| self.assembly.name(node)).collect();
+        // Who hangs holds up others, and what these say is about that.
+        figures.troubles = self.silent_in_words(self.silence.silent(now));
+        figures.troubles.extend(self.words.troubles(|node| self.assembly.name(node)));
+        figures.silent = self.silence.silent(now).map(|(node, silent)| (self.name(node), silent)).collect();
         // What a life had counted since its last report died with it, until the next one finds it in files or is told.
         figures.is_at_least(&self.showing.figures);
         self.showing.figures.clone_from(&figures);
@@ -507,12 +600,7 @@ impl Conductor {
         if size.is_some_and(|size| figures.bytes_recorded >= size.bytes()) {
             self.with_controller(host, |controller, out| controller.stop(now, out));
         }
-        let controller = &self.controller;
-        // What is asked for while the run drains could come when the last reports are collected.
-        if controller.is_running() {
-            for child in self.children.iter() {
-                host.send_from_control(child.node(), Message::Command(Command::Report));
-            }
+        if self.controller.is_running() {
             self.ask_for_samples(host);
         }
     }
@@ -543,12 +631,19 @@ impl Conductor {
         self.asks.wanted.as_ref().is_some_and(|wanted| wanted.news.is_some())
     }
 
-    fn say(&mut self, text: &str) {
+    fn warn(&mut self, text: &str) {
+        self.say(Said::warning(text));
+    }
+
+    fn say(&mut self, said: Said) {
+        if let Some(gathered) = &mut self.gathered {
+            return gathered.push(said);
+        }
         if let Some(probe) = &mut self.probe.0 {
-            if self.asks.wanted.is_some() { probe.said(text) } else { probe.said_between_runs(text) }
+            if self.asks.wanted.is_some() { probe.said(&said) } else { probe.said_between_runs(&said) }
         }
         if let Some(news) = self.asks.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
-            news.said(text);
+            news.said(&said);
         }
     }
 
@@ -565,6 +660,4 @@ const FEW_MAX: usize = 500;
 const SAMPLED_BYTES: u64 = 16 << 20;
 
 const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
-/// So many of the applications that are missing are named.
-const NAMED: usize = 8;
 const NOT_ENDED: &str = "was told to end, did not";

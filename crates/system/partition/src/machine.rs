@@ -204,7 +204,7 @@ impl Judge<'_> {
 
     /// Sources that begin anew with their read-out system are behind the run.
     fn played(&mut self) {
-        let Some(place) = self.partition.source.iter().position(|source| source.play.is_some()) else { return };
+        let Some(place) = self.partition.source.iter().position(|source| source.played().is_some()) else { return };
         if assembly::returns(Role::Ros, self.partition) {
             let said = "a read-out system that returns begins anew what it plays, and all of that is late: expected \
                         processes.on_loss.ros = \"stop\"";

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::probe::Figures;
+use crate::said::Said;
 use crate::samples::Sampled;
 
 /// What is to be known of a run while it goes on.
@@ -11,8 +12,8 @@ use crate::samples::Sampled;
 pub enum News {
     /// How far it is.
     Figures(Figures),
-    /// What people should read, in one line.
-    Said(String),
+    /// What people should read.
+    Said(Said),
     /// An event that an application shows.
     Sample(Box<Sampled>),
 }
@@ -24,7 +25,7 @@ pub(crate) struct Mailbox(Arc<(Mutex<Kept>, Condvar)>);
 #[derive(Debug, Default)]
 struct Kept {
     figures: Option<Figures>,
-    said: VecDeque<String>,
+    said: VecDeque<Said>,
     forgotten: u64,
     samples: VecDeque<Sampled>,
     over: bool,
@@ -36,13 +37,13 @@ impl Mailbox {
         self.0.1.notify_one();
     }
 
-    pub(crate) fn said(&self, text: &str) {
+    pub(crate) fn said(&self, said: &Said) {
         let mut kept = self.kept();
         if kept.said.len() == LINES_KEPT {
             kept.said.pop_front();
             kept.forgotten += 1;
         }
-        kept.said.push_back(text.to_owned());
+        kept.said.push_back(said.clone());
         self.0.1.notify_one();
     }
 
@@ -72,10 +73,10 @@ impl Mailbox {
         loop {
             if kept.forgotten > 0 {
                 let forgotten = core::mem::take(&mut kept.forgotten);
-                return Some(News::Said(format!("{forgotten} earlier lines are not kept")));
+                return Some(News::Said(Said::warning(format!("{forgotten} earlier lines are not kept"))));
             }
-            if let Some(text) = kept.said.pop_front() {
-                return Some(News::Said(text));
+            if let Some(said) = kept.said.pop_front() {
+                return Some(News::Said(said));
             }
             if let Some(figures) = kept.figures.take() {
                 return Some(News::Figures(figures));
@@ -110,11 +111,11 @@ mod tests {
         let mailbox = Mailbox::default();
         let figures = |built| Figures { built, ..Figures::default() };
         (0..300).for_each(|built| mailbox.figures(&figures(built)));
-        (0..258).for_each(|line| mailbox.said(&line.to_string()));
+        (0..258).for_each(|line| mailbox.said(&Said::notice(line.to_string())));
         mailbox.close();
         let heard: Vec<News> = core::iter::from_fn(|| mailbox.next()).collect();
-        assert_eq!(heard[0], News::Said("2 earlier lines are not kept".into()));
-        assert_eq!((&heard[1], heard.len()), (&News::Said("2".into()), 258));
+        assert_eq!(heard[0], News::Said(Said::warning("2 earlier lines are not kept")));
+        assert_eq!((&heard[1], heard.len()), (&News::Said(Said::notice("2")), 258));
         assert_eq!(heard.last(), Some(&News::Figures(figures(299))));
     }
 }

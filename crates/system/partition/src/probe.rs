@@ -5,6 +5,10 @@ use std::time::Duration;
 use base::ids::Role;
 use dataflow::report::BlockCause;
 
+use crate::said::Said;
+use crate::sources::Source;
+use crate::waiting::Waiting;
+
 /// Watches a run, from the thread that conducts it. What takes long here holds up run control, and the applications that live
 /// in this process; [`Running::reports`](crate::Running::reports) holds up nobody.
 pub trait Probe: Send {
@@ -14,13 +18,16 @@ pub trait Probe: Send {
     /// New figures, a few times per second.
     fn figures(&mut self, figures: &Figures);
 
-    /// Something that people should read: what an application says, or what run control does, in one line.
-    fn said(&mut self, text: &str);
+    /// Something that people should read: what an application says, or what run control does.
+    fn said(&mut self, said: &Said);
 
     /// The same, where no run is wanted.
-    fn said_between_runs(&mut self, text: &str) {
-        self.said(text);
+    fn said_between_runs(&mut self, said: &Said) {
+        self.said(said);
     }
+
+    /// Run control waits for some, on the way to another state. It says so a few times per second, until they are there.
+    fn waits(&mut self, _waiting: &Waiting) {}
 
     /// Nothing follows, also of a run that did not begin.
     fn over(&mut self) {}
@@ -55,12 +62,16 @@ pub struct Figures {
     pub vetoed: u64,
     /// What each application has counted, in the order in which data move.
     pub applications: Vec<Counted>,
+    /// The sources that send by themselves, in the order of their applications.
+    pub sources: Vec<Source>,
     /// Who has waited for whom since the start of the run.
     pub waits: Vec<Wait>,
     /// The stage that drains, of a run that is being stopped.
     pub stopping: Option<Role>,
     /// What goes wrong at this moment, in words.
     pub troubles: Vec<String>,
+    /// Applications that live and do not answer run control, each with the time since it did.
+    pub silent: Vec<(String, Duration)>,
 }
 
 /// What an application has counted since the start of the run.

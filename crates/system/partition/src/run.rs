@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use agents::Roll;
 use base::ids::Role;
 use configuration::Partition;
 use metering::Meter;
@@ -23,6 +24,7 @@ pub struct Run {
     pub(crate) control: Control,
     pub(crate) keeping: Option<Keeping>,
     pub(crate) left: Option<Left>,
+    pub(crate) roll: Roll,
 }
 
 /// Where the applications of a partition live.
@@ -46,6 +48,7 @@ impl Run {
             control,
             keeping: None,
             left: None,
+            roll: Roll::default(),
         }
     }
 
@@ -77,6 +80,11 @@ impl Run {
     /// With a meter of where the time of this process goes, for one run.
     pub fn meter(self, meter: Meter) -> Self {
         Self { meter: Some(meter), ..self }
+    }
+
+    /// The agents that are there.
+    pub fn roll(&self) -> Roll {
+        self.roll.clone()
     }
 
     /// What pauses it, and ends it early.

@@ -11,6 +11,8 @@ use crate::control::Control;
 use crate::news::{Mailbox, News};
 use crate::probe::{Figures, Probe, Watched};
 use crate::run::Run;
+use crate::said::Said;
+use crate::waiting::Waiting;
 
 /// A run that has begun. Dropping it stops the run in order, and waits for its end.
 #[derive(Debug)]
@@ -146,9 +148,13 @@ impl Probe for Telling {
         self.probe.0.iter_mut().for_each(|probe| probe.figures(figures));
     }
 
-    fn said(&mut self, text: &str) {
-        self.news.said(text);
-        self.probe.0.iter_mut().for_each(|probe| probe.said(text));
+    fn said(&mut self, said: &Said) {
+        self.news.said(said);
+        self.probe.0.iter_mut().for_each(|probe| probe.said(said));
+    }
+
+    fn waits(&mut self, waiting: &Waiting) {
+        self.probe.0.iter_mut().for_each(|probe| probe.waits(waiting));
     }
 
     fn over(&mut self) {

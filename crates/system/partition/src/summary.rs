@@ -23,7 +23,7 @@ use dataflow::report::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use links::{Clock, Device, Link, NamedSource, Withheld};
+pub use links::{Clock, Damage, Device, Link, NamedSource, Withheld};
 pub(crate) use links::{cause_in_words, named_sources};
 pub use named::Named;
 pub use selection::{Chain, Failures, Level2Data, Selection, Windows};

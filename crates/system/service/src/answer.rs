@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use control::states::Illegal;
-use partition::StartError;
+use partition::{NotKilled, StartError};
 use serde_json::json;
 
 use crate::status::not_now;
@@ -24,6 +24,8 @@ pub enum Refused {
     Illegal(#[from] Illegal),
     #[error("{0}")]
     Settings(String),
+    #[error(transparent)]
+    NotKilled(#[from] NotKilled),
     #[error("expected {expected}, found {found}")]
     Request { expected: String, found: String },
     #[error("there is no {0}")]
@@ -53,7 +55,10 @@ impl Refused {
         match self {
             Self::Key => StatusCode::UNAUTHORIZED,
             Self::Elsewhere(_) => StatusCode::FORBIDDEN,
-            Self::Held(_) | Self::Illegal(_) | Self::Busy | Self::Failed(_) | Self::Start(_) => StatusCode::CONFLICT,
+            Self::NotKilled(NotKilled::Unknown { .. }) => StatusCode::NOT_FOUND,
+            Self::NotKilled(_) | Self::Held(_) | Self::Illegal(_) | Self::Busy | Self::Failed(_) | Self::Start(_) => {
+                StatusCode::CONFLICT
+            }
             Self::Settings(_) | Self::Request { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Unknown(_) => StatusCode::NOT_FOUND,
             Self::Leaving => StatusCode::SERVICE_UNAVAILABLE,

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
+use crate::authority::AuthorityError;
+use crate::key::SessionKey;
 use crate::whereabouts::{Whereabouts, WhereaboutsError};
 
 /// A service that was found.
@@ -27,6 +29,8 @@ pub struct RunControl {
 pub enum Unheard {
     #[error(transparent)]
     Whereabouts(#[from] WhereaboutsError),
+    #[error(transparent)]
+    Key(#[from] AuthorityError),
     #[error("run control at {0} does not answer: {1}")]
     Http(SocketAddr, Box<ureq::Error>),
     #[error("run control at {0} does not speak as expected: {1}")]
@@ -47,6 +51,17 @@ impl RunControl {
         let (address, key) = Whereabouts::find(partition)?;
         let agent = Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT)).build().into();
         Ok(Self { agent, address, key, operator })
+    }
+
+    /// The service at this address, for this operator who has its key.
+    pub fn at(address: SocketAddr, key: &SessionKey, operator: String) -> Self {
+        let agent = Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT)).build().into();
+        Self { agent, address, key: key.text().to_owned(), operator }
+    }
+
+    /// With the key that somebody gives.
+    pub fn with_key(self, key: &SessionKey) -> Self {
+        Self { key: key.text().to_owned(), ..self }
     }
 
     /// What stands below `/api/`.

@@ -9,6 +9,7 @@ use partition::Counted;
 use serde::Serialize;
 
 use crate::rates::Recent;
+use crate::sources::{SourceRates, sources};
 
 /// The applications of a partition, stage by stage, and the ways of the data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -17,6 +18,8 @@ pub struct Dataflow {
     pub stages: Vec<Stage>,
     /// From stage to stage.
     pub links: Vec<Link>,
+    /// The sources of the run that goes on, or of the last one, that send by themselves.
+    pub sources: Vec<SourceRates>,
 }
 
 /// The applications of one role.
@@ -49,6 +52,8 @@ pub struct ApplicationNow {
     pub counts: BTreeMap<&'static str, u64>,
     /// For whom it waits.
     pub waits: Vec<WaitNow>,
+    /// For so long it has lived and said nothing, in seconds; none as long as it answers run control.
+    pub silent_s: Option<f64>,
 }
 
 /// For whom an application waits.
@@ -100,13 +105,14 @@ impl Dataflow {
             .filter(|way| has_lone_systems || !WAYS_OF_LONE_SYSTEMS.contains(way))
             .map(|(from, to)| Link { from: from.stem(), to: to.stem() })
             .collect();
-        Self { stages, links }
+        Self { stages, links, sources: Vec::new() }
     }
 
     /// Takes the newest figures of a run.
     pub(crate) fn note(&mut self, recent: &Recent) {
         let Some(newest) = recent.newest() else { return };
         self.rest();
+        self.sources = sources(recent);
         let (first, seconds) = recent.ends().map_or((&[][..], 1.0), |(first, _, s)| (&first.applications[..], s));
         let before: BTreeMap<&str, &Counted> = first.iter().map(|before| (before.name.as_str(), before)).collect();
         let mut applications = self.by_name();
@@ -130,12 +136,18 @@ impl Dataflow {
                 share,
             });
         }
+        for (name, silent) in &newest.silent {
+            if let Some(application) = applications.get_mut(name.as_str()) {
+                application.silent_s = Some(silent.as_secs_f64());
+            }
+        }
         self.add_up();
     }
 
     /// A run begins; nothing of the one before is left.
     pub(crate) fn begin(&mut self) {
         self.rest();
+        self.sources.clear();
         for stage in &mut self.stages {
             stage.in_hand = None;
             for application in &mut stage.applications {
@@ -165,10 +177,11 @@ impl Dataflow {
 
     /// Nothing goes on any more; what was counted stays.
     fn rest(&mut self) {
+        self.sources.iter_mut().for_each(SourceRates::rest);
         for stage in &mut self.stages {
             stage.rate_hz = 0.0;
             for application in &mut stage.applications {
-                application.rate_hz = 0.0;
+                (application.rate_hz, application.silent_s) = (0.0, None);
                 application.waits.clear();
             }
         }
@@ -355,6 +368,7 @@ mod tests {
                     words,
                     time_ns,
                 }],
+                silent: vec![("sfi-2".to_owned(), Duration::from_millis(1500)); usize::from(second == 2)],
                 ..Figures::default()
             });
         }
@@ -363,11 +377,12 @@ mod tests {
             |dataflow: &Dataflow, role| dataflow.stages.iter().find(|stage| stage.role == role).cloned().unwrap();
         let sfi = stage(&dataflow, "sfi");
         assert_eq!((sfi.rate_hz, sfi.in_hand, sfi.applications[1].in_hand), (100.0, Some(14), Some(14)));
+        assert_eq!(sfi.applications.iter().map(|one| one.silent_s).collect::<Vec<_>>(), [None, Some(1.5)]);
         let waits = &stage(&dataflow, "dfm").applications[0].waits;
         assert_eq!((waits.len(), waits[0].role_of, waits[0].share), (1, "sfi", 0.25));
         let last = recent.newest().unwrap().applications.clone();
         dataflow.end(last.into_iter());
-        assert_eq!(stage(&dataflow, "sfi").rate_hz, 0.0);
+        assert_eq!((stage(&dataflow, "sfi").rate_hz, stage(&dataflow, "sfi").applications[1].silent_s), (0.0, None));
         assert_eq!(stage(&dataflow, "sfi").applications[0].counts["built_complete"], 200);
         dataflow.begin();
         assert_eq!(dataflow, Dataflow::of(&partition));

@@ -1,29 +1,38 @@
 //! The desk of a partition: orders go in, status and messages come out.
 
+mod configuring;
+mod views;
+
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::UNIX_EPOCH;
 
+use agents::Roll;
 use catalogue::{Keeper, now};
-use configuration::Partition;
+use configuration::{Partition, Stamps};
 use control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
 use partition::{
-    Control, Counted, Figures, Keeping, Left, News, Outcome, Placement, Probe, Run, RunSettings, Running, Session,
-    StartError,
+    Control, Counted, Figures, Keeping, Left, News, NotKilled, Outcome, Placement, Run, RunSettings, Running, Said,
+    Session, Stamping, StartError,
 };
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
+use tokio::task::spawn_blocking;
 
 use crate::answer::Refused;
+use crate::authority::{Authority, KeyFile};
+use crate::between::Between;
+use crate::configured::{Configured, Reader};
 use crate::dataflow::Dataflow;
-use crate::messages::{Message, Messages, Saying, Severity, Sought, causes_of};
+use crate::message_log::MessageLog;
+use crate::messages::{Message, Messages, Saying, Severity, causes_of, severity_of};
 use crate::operator::{Command, Operator};
-use crate::order::Order;
-use crate::quality::{Histogram, NotKept, Own, Quality, References};
+use crate::order::{Order, stamps_in_words};
+use crate::quality::{Own, Quality, References};
 use crate::rates::Recent;
-use crate::samples::{self, SampledEvent, Samples};
+use crate::samples::{SampledEvent, Samples};
 use crate::status::{self, LastRun, RunStatus, Status, may, sentence, shown, verbs};
 use crate::trend::{Sample, Trend};
 
@@ -33,14 +42,17 @@ pub struct Desk(Arc<Shared>);
 
 /// Waits for the thread of the desk to end.
 #[derive(Debug)]
-pub struct Leaving(JoinHandle<()>);
+pub struct Leaving {
+    thread: JoinHandle<()>,
+    desk: Desk,
+}
 
 #[derive(Debug)]
 struct Shared {
-    partition: Partition,
-    /// What the check has found, which forbids no run.
-    warnings: Vec<String>,
+    /// Reads another configuration.
+    reader: Reader,
     state: Mutex<Kept>,
+    log: MessageLog,
     status: watch::Sender<Status>,
     said: broadcast::Sender<Message>,
     shown: broadcast::Sender<SampledEvent>,
@@ -51,10 +63,15 @@ struct Shared {
 
 #[derive(Debug)]
 struct Kept {
+    /// Where its next life finds who commands.
+    key_file: Option<KeyFile>,
+    configured: Arc<Configured>,
     command: Command,
     messages: Messages,
     /// Reaches the partition, once it was booted.
     control: Option<Control>,
+    /// The agents of the partition, once it was booted.
+    roll: Roll,
     keeper: Keeper,
     /// So many runs begin by themselves behind the one that goes on or is about to begin. None where nobody wants another one.
     follow: Option<u32>,
@@ -62,8 +79,6 @@ struct Kept {
     run: Option<Control>,
     /// A run is about to begin.
     begins: bool,
-    /// How it ends at once.
-    ends: Option<fn(&Control)>,
     leaves: bool,
     dataflow: Dataflow,
     trend: Trend,
@@ -78,6 +93,7 @@ enum Work {
     Boot(oneshot::Sender<Result<(), Refused>>),
     Start(Box<Series>, oneshot::Sender<Result<u32, Refused>>),
     Shutdown(oneshot::Sender<Result<(), Refused>>),
+    Configure(Box<Configured>, oneshot::Sender<Result<String, Refused>>),
     Leave,
 }
 
@@ -90,52 +106,59 @@ struct Series {
 }
 
 impl Desk {
-    /// A desk for a partition whose applications do not run yet, or of which a run was left. `keeper` keeps its runs, people are shown the
-    /// `warnings` of the check, and histograms are compared with the `references`.
+    /// A desk for a partition whose applications do not run yet, or of which a run was left. The `reader` reads another configuration in the
+    /// place of the one that is `configured`, and the `authority` says who commands. `keeper` keeps its runs, and histograms are compared
+    /// with the `references`. What is said goes to the `log`.
     ///
     /// # Errors
     /// There is no thread for it.
     pub fn open(
-        partition: Partition,
-        warnings: Vec<String>,
+        (configured, reader): (Configured, Reader),
+        authority: Authority,
         placement: Placement,
-        keeper: Keeper,
+        (keeper, log): (Keeper, MessageLog),
         references: References,
         succession: Option<Succession>,
     ) -> std::io::Result<(Self, Leaving)> {
         let (work, done) = sync_channel(1);
+        let partition = &configured.partition;
         let name = partition.partition.name.clone();
+        let (holder, key_file) = authority.into_parts();
         let status = Status {
             partition: name,
             state: status::name(State::Absent),
             verbs: verbs(State::Absent),
-            operator: None,
+            operator: holder.clone(),
+            waiting: None,
             run: None,
             follow: 0,
             last: None,
             alarms: 0,
-            sentence: sentence(State::Absent, None, None),
+            configured: 0,
+            sentence: sentence(State::Absent, None, None, None),
         };
         let kept = Kept {
-            command: Command::default(),
-            messages: Messages::of(partition.applications().into_iter().map(|application| application.name)),
+            key_file,
+            command: Command::held_by(holder),
+            messages: Messages::of(partition.applications().into_iter().map(|app| app.name), log.restored()),
             control: None,
+            roll: Roll::default(),
             keeper,
             follow: None,
             run: None,
             begins: false,
-            ends: None,
             leaves: false,
-            dataflow: Dataflow::of(&partition),
+            dataflow: Dataflow::of(partition),
             trend: Trend::default(),
             samples: Samples::default(),
             quality: Quality::with(references),
             own: Own::default(),
+            configured: Arc::new(configured),
         };
         let desk = Self(Arc::new(Shared {
-            partition,
-            warnings,
+            reader,
             state: Mutex::new(kept),
+            log,
             status: watch::Sender::new(status),
             said: broadcast::Sender::new(MESSAGES_UNREAD),
             shown: broadcast::Sender::new(SAMPLES_UNREAD),
@@ -144,7 +167,9 @@ impl Desk {
         }));
         let worker = Worker { desk: desk.clone(), placement, session: None, succession };
         let thread = thread::Builder::new().name("desk".into()).spawn(move || worker.work(&done))?;
-        Ok((desk, Leaving(thread)))
+        let teller = desk.clone();
+        desk.0.log.begin(move |severity, text| teller.tell_all(severity, text))?;
+        Ok((desk.clone(), Leaving { thread, desk }))
     }
 
     /// Does what an operator wants; what it says when it is done, or begun.
@@ -167,7 +192,7 @@ impl Desk {
                 self.work(Work::Boot).await.map(|()| "the applications run".to_owned())
             }
             Order::Start { keys, runs } => {
-                let settings = settings(&self.0.partition, keys)?;
+                let settings = settings(&self.configured().partition, keys)?;
                 may_follow(&settings, runs)?;
                 self.may(Verb::Start)?;
                 if self.kept().follow.is_some() {
@@ -181,11 +206,19 @@ impl Desk {
             Order::Resume => self.control(Verb::Resume, Control::resume).map(|()| "triggers go on".to_owned()),
             Order::Stop => self.end("the run ends", Control::stop),
             Order::Force => self.end("the run ends at once", Control::force),
+            Order::Stamps(stamps) => self.stamp(stamps),
             Order::Shutdown => {
                 self.may(Verb::Shutdown)?;
                 self.end_what_begins();
                 self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned())
             }
+            Order::Kill { application } => {
+                let control = self.kept().control.clone().ok_or(NotKilled::Absent)?;
+                let name = application.clone();
+                in_background(move || control.kill(&name)).await??;
+                Ok(format!("{application} is ended"))
+            }
+            Order::Configure { file } => self.configure(name, file).await,
         }
     }
 
@@ -194,125 +227,36 @@ impl Desk {
     /// # Errors
     /// Somebody else has it.
     pub fn take_command(&self, by: Operator, takes_over: bool) -> Result<(), Refused> {
-        let (name, before) = (by.name.clone(), self.kept().command.holder().is_some());
+        let (name, before) = (by.name.clone(), self.kept().command.holder().cloned());
         let from = self.kept().command.take(by, takes_over).map_err(|held| Refused::Held(held.to_string()))?;
         match from {
             Some(from) => self.say(format!("{name} takes command over from {}", from.name)),
-            None if !before => self.say(format!("{name} commands")),
+            None if before.is_none() => self.say(format!("{name} commands")),
             None => {}
+        }
+        if before.as_ref() != self.kept().command.holder() {
+            self.keep_holder();
         }
         self.refresh();
         Ok(())
     }
 
+    /// Its next life knows who commands.
+    fn keep_holder(&self) {
+        let kept = {
+            let kept = self.kept();
+            kept.key_file.as_ref().map_or(Ok(()), |file| file.keep(kept.command.holder()))
+        };
+        kept.err().into_iter().for_each(|error| self.tell_all(Severity::Warning, error.to_string()));
+    }
+
     /// Gives command up, if this client has it.
     pub fn give_up_command(&self, client: &str) {
         if self.kept().command.give_up(client) {
+            self.keep_holder();
             self.say("nobody commands".to_owned());
             self.refresh();
         }
-    }
-
-    /// What is now.
-    pub fn status(&self) -> Status {
-        self.0.status.borrow().clone()
-    }
-
-    /// What is now, and each change of it.
-    pub fn watch(&self) -> watch::Receiver<Status> {
-        self.0.status.subscribe()
-    }
-
-    /// Messages from now on; who reads too slowly misses some.
-    pub fn listen(&self) -> broadcast::Receiver<Message> {
-        self.0.said.subscribe()
-    }
-
-    /// The kept messages that are sought, the oldest first.
-    pub fn messages(&self, sought: &Sought) -> Vec<Message> {
-        self.kept().messages.find(sought)
-    }
-
-    /// Number of the newest message; 0 if nothing was said.
-    #[cfg(feature = "otlp")]
-    pub(crate) fn newest_message(&self) -> u64 {
-        self.kept().messages.newest()
-    }
-
-    /// The configuration.
-    pub fn configuration(&self) -> &Partition {
-        &self.0.partition
-    }
-
-    /// What the check of the configuration warns of.
-    pub fn warnings(&self) -> &[String] {
-        &self.0.warnings
-    }
-
-    /// Who gives to whom, how fast, and who waits, as it was a second ago at most.
-    pub fn dataflow(&self) -> Dataflow {
-        self.kept().dataflow.clone()
-    }
-
-    /// The rates of the last hour, the oldest first.
-    pub fn trend(&self) -> Vec<Sample> {
-        self.kept().trend.samples()
-    }
-
-    /// The kept samples behind that number.
-    pub fn samples(&self, behind: u64) -> Vec<SampledEvent> {
-        self.kept().samples.behind(behind)
-    }
-
-    /// Samples from now on; who reads too slowly misses some.
-    pub fn listen_to_samples(&self) -> broadcast::Receiver<SampledEvent> {
-        self.0.shown.subscribe()
-    }
-
-    /// The event of a sample, if it is still kept.
-    #[cfg(feature = "nats")]
-    pub(crate) fn sampled(&self, number: u64) -> Option<Arc<[u8]>> {
-        self.kept().samples.event(number)
-    }
-
-    pub(crate) fn sample(&self, number: u64) -> Option<samples::Kept> {
-        self.kept().samples.open(number)
-    }
-
-    /// Keeps histograms that a client has filled, and compares them with their references.
-    pub(crate) fn post(&self, by: &str, histograms: Vec<Histogram>) -> Result<(), NotKept> {
-        let when = (now_ms(), self.run_now());
-        let kept = histograms.into_iter().try_for_each(|histogram| {
-            let change = self.kept().quality.post(by, when, histogram)?;
-            change.into_iter().for_each(|change| self.tell_alarm(change));
-            Ok(())
-        });
-        self.refresh();
-        kept
-    }
-
-    /// Compares what the system has filled with its references.
-    fn judge_own(&self, run: Option<u32>) {
-        let changes: Vec<_> = {
-            let Kept { own, quality, .. } = &mut *self.kept();
-            own.histograms().filter_map(|histogram| quality.judge("system", (now_ms(), run), histogram)).collect()
-        };
-        changes.into_iter().for_each(|change| self.tell_alarm(change));
-    }
-
-    fn tell_alarm(&self, (alarm, words): (bool, String)) {
-        self.tell_all(if alarm { Severity::Warning } else { Severity::Notice }, words);
-    }
-
-    /// Looks at the histograms.
-    pub(crate) fn with_quality<T>(&self, look: impl FnOnce(&Quality) -> T) -> T {
-        look(&self.kept().quality)
-    }
-
-    /// The number of the run that goes on, or of the last one.
-    pub(crate) fn run_now(&self) -> Option<u32> {
-        let status = self.0.status.borrow();
-        status.run.as_ref().map_or_else(|| status.last.as_ref().and_then(|last| last.number), |run| run.number)
     }
 
     /// Looks into the catalogue, or adds to it.
@@ -357,6 +301,20 @@ impl Desk {
         Ok(done?)
     }
 
+    fn stamp(&self, stamps: Stamps) -> Result<String, Refused> {
+        let Some(control) = self.kept().control.clone() else {
+            return Err(Refused::Failed("no application runs: boot first".to_owned()));
+        };
+        control.stamp(stamps);
+        let is_running = matches!(control.state(), State::Running | State::Paused);
+        Ok(stamps_in_words(stamps, is_running).to_owned())
+    }
+
+    /// Time stamps of the applications; none before they run.
+    pub fn stamping(&self) -> Stamping {
+        self.kept().control.as_ref().map(Control::stamping).unwrap_or_default()
+    }
+
     /// Ends the run, and those that would follow it; what there is to say.
     fn end(&self, said: &str, act: fn(&Control)) -> Result<String, Refused> {
         let (ended, followed) = {
@@ -365,11 +323,9 @@ impl Desk {
             let state = kept.control.as_ref().map_or(State::Absent, Control::state);
             // A run that drains may be ended faster.
             let may_end = state == State::Draining || state.after(Verb::Stop).is_ok();
-            let run = kept.run.as_ref().filter(|_| may_end);
+            // One that is about to begin does not.
+            let run = if kept.begins { kept.control.as_ref() } else { kept.run.as_ref().filter(|_| may_end) };
             let ended = run.map(act).ok_or(Illegal { state, verb: Verb::Stop });
-            if ended.is_err() && followed {
-                kept.ends = Some(act);
-            }
             (ended, followed)
         };
         self.refresh();
@@ -383,13 +339,12 @@ impl Desk {
         }
     }
 
-    /// What is about to begin ends at once; no other run begins.
+    /// Applications that start, or a run that is about to begin, do not; no other run begins.
     fn end_what_begins(&self) {
         let mut kept = self.kept();
         kept.follow = None;
-        if kept.begins {
-            kept.ends = Some(Control::stop);
-        }
+        let begins = kept.begins;
+        kept.control.iter().filter(|control| begins || control.state() == State::Booting).for_each(Control::stop);
     }
 
     /// A run has begun; nothing of the one before is left.
@@ -456,19 +411,22 @@ impl Desk {
 
     fn tell_with(&self, severity: Severity, text: String, causes: Vec<String>) {
         let run = self.0.status.borrow().run.as_ref().and_then(|run| run.number);
-        let message = self.kept().messages.say(Saying { at_ms: now_ms(), run, severity, text, causes });
+        // In the order of their numbers; neither waits.
+        let mut kept = self.kept();
+        let message = kept.messages.say(Saying { at_ms: now_ms(), run, severity, text, causes });
+        self.0.log.keep(&message);
         // Nobody may listen.
         let _ = self.0.said.send(message);
     }
 
     /// Tells those who watch what has changed.
     fn tell(&self, change: impl FnOnce(&mut Status)) {
-        let (state, begins, operator, follow, alarms) = {
-            let kept = self.kept();
-            let state = kept.control.as_ref().map_or(State::Absent, Control::state);
-            let follow = kept.follow.unwrap_or_default();
-            (state, kept.begins, kept.command.holder().cloned(), follow, kept.quality.alarms())
-        };
+        // Nothing older is told behind something newer, so the lock stays.
+        let kept = self.kept();
+        let state = kept.control.as_ref().map_or(State::Absent, Control::state);
+        let waiting = kept.control.as_ref().and_then(Control::waiting);
+        let (begins, follow, alarms) = (kept.begins, kept.follow.unwrap_or_default(), kept.quality.alarms());
+        let operator = kept.command.holder().cloned();
         self.0.status.send_if_modified(|status| {
             let before = status.clone();
             change(status);
@@ -476,9 +434,9 @@ impl Desk {
             status.state = status::name(shown);
             // What is only to be kept yet cannot be ended faster.
             status.verbs = if shown == state { verbs(state) } else { Vec::new() };
-            status.operator = operator;
+            (status.operator, status.waiting) = (operator, waiting);
             (status.follow, status.alarms) = (follow, alarms);
-            status.sentence = sentence(shown, status.run.as_ref(), status.last.as_ref());
+            status.sentence = sentence(shown, status.waiting.as_ref(), status.run.as_ref(), status.last.as_ref());
             *status != before
         });
     }
@@ -493,13 +451,20 @@ impl Desk {
 }
 
 impl Leaving {
-    /// Waits until no application is left.
+    /// Waits until no application is left, and all that was said is kept.
     ///
     /// # Panics
     /// If the thread of the desk has panicked.
     pub fn wait(self) {
-        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.desk.kept().key_file.iter().for_each(KeyFile::end);
+        self.desk.0.log.end();
     }
+}
+
+/// Waits for something that takes time while others are served.
+async fn in_background<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+    spawn_blocking(what).await.map_err(|error| Refused::Failed(error.to_string()))
 }
 
 /// Whether runs with these settings may follow one another.
@@ -564,6 +529,7 @@ impl Worker {
                 Work::Boot(answer) => _ = answer.send(self.boot()),
                 Work::Start(series, answer) => self.series(&series, answer),
                 Work::Shutdown(answer) => _ = answer.send(self.shut_down()),
+                Work::Configure(configured, answer) => _ = answer.send(self.configure(*configured)),
                 Work::Leave => {}
             }
             if self.desk.kept().leaves {
@@ -623,9 +589,20 @@ impl Worker {
 
     /// What starts, or takes over, the applications.
     fn new_run(&self) -> Run {
-        let run = Run::new(self.desk.0.partition.clone()).place(self.placement.clone());
-        let run = run.observe(Telling(said_between_runs(&self.desk)));
-        self.desk.kept().control = Some(run.control());
+        let run = Run::new(self.desk.configured().partition.clone()).place(self.placement.clone());
+        let (say, refresh) = (self.desk.clone(), self.desk.clone());
+        let say = move |Said { severity, text }| say.tell_all(severity_of(severity), text);
+        let run = match Between::of(say, move || refresh.refresh()) {
+            Ok(between) => run.observe(between),
+            Err(error) => {
+                self.desk.tell_error("what is said between two runs is not told", &error);
+                run
+            }
+        };
+        {
+            let mut kept = self.desk.kept();
+            (kept.control, kept.roll) = (Some(run.control()), run.roll());
+        }
         match &self.succession {
             Some(succession) => run.keep(succession.keeping.clone()),
             None => run,
@@ -646,6 +623,9 @@ impl Worker {
         }
         match &booted {
             Ok(()) => self.desk.say("the applications run".to_owned()),
+            Err(StartError::Interrupted) => {
+                self.desk.say("the applications do not start: that was given up".to_owned());
+            }
             Err(error) => self.desk.tell_error("the applications cannot be started", &error),
         }
         self.desk.refresh();
@@ -656,7 +636,7 @@ impl Worker {
     fn series(&mut self, series: &Series, answer: oneshot::Sender<Result<u32, Refused>>) {
         {
             let mut kept = self.desk.kept();
-            (kept.follow, kept.ends) = (Some(series.runs - 1), None);
+            kept.follow = Some(series.runs - 1);
         }
         let mut answer = Some(answer);
         let mut settings = series.settings.clone();
@@ -683,14 +663,11 @@ impl Worker {
         };
         match begun {
             Err(error) => {
-                let reason = Some(error.to_string());
-                self.desk.tell_error("no run has begun", &error);
-                let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
                 {
                     let mut kept = self.desk.kept();
                     (kept.follow, kept.begins) = (None, false);
                 }
-                self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
+                self.not_begun(&error);
                 answered(Err(error));
                 false
             }
@@ -706,6 +683,17 @@ impl Worker {
         }
     }
 
+    /// Who has given it up knows why it did not begin.
+    fn not_begun(&self, error: &Refused) {
+        if matches!(error, Refused::Start(error) if matches!(**error, StartError::Interrupted)) {
+            self.desk.say("no run has begun: it was given up".to_owned());
+            return self.desk.tell(|status| status.run = None);
+        }
+        self.desk.tell_error("no run has begun", error);
+        let last = LastRun { number: None, state: "not started".into(), reason: Some(error.to_string()), recorded: 0 };
+        self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
+    }
+
     /// From now on what is said is said of this run.
     fn has_begun(&self, number: Option<u32>) {
         self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
@@ -714,13 +702,10 @@ impl Worker {
 
     /// Tells how a run goes until it is over.
     fn conduct(&self, number: Option<u32>, running: Running) -> Result<Outcome, StartError> {
-        // Somebody may have ended it before it could be.
-        let ends = {
+        {
             let mut kept = self.desk.kept();
             (kept.run, kept.begins) = (Some(running.control()), false);
-            kept.ends.take()
-        };
-        ends.iter().for_each(|end| end(&running.control()));
+        }
         follow(&self.desk, number, running)
     }
 
@@ -743,15 +728,18 @@ impl Worker {
             }
         };
         let why = last.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-        let severity = if last.state == "ok" { Severity::Notice } else { Severity::Warning };
+        let severity = match last.state.as_str() {
+            "ok" => Severity::Notice,
+            "degraded" => Severity::Warning,
+            _ => Severity::Error,
+        };
         self.desk.tell_all(severity, format!("the run has ended {}{why}", last.state));
         self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
     }
 
     fn shut_down(&mut self) -> Result<(), Refused> {
-        let Some(session) = &self.session else {
-            return Err(Illegal { state: State::Absent, verb: Verb::Shutdown }.into());
-        };
+        // Nothing is left of a start that was given up.
+        let Some(session) = &self.session else { return Ok(()) };
         let state = session.state();
         state.after(Verb::Shutdown)?;
         self.end()?;
@@ -779,7 +767,13 @@ fn begin(
     match session.start(settings) {
         Ok(running) => Ok((number, running)),
         Err(error) => {
-            let withdrawn = desk.kept().keeper.end(None, at);
+            let withdrawn = match &error {
+                // Its applications know its number, which is never given to another one.
+                StartError::Interrupted | StartError::StartTimeout { .. } | StartError::Child { .. } => {
+                    desk.kept().keeper.interrupt(&error.to_string(), at)
+                }
+                _ => desk.kept().keeper.end(None, at),
+            };
             withdrawn.err().into_iter().for_each(|error| desk.tell_all(Severity::Error, error.to_string()));
             Err(error.into())
         }
@@ -811,11 +805,11 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
                 // Nobody may listen.
                 let _ = desk.0.shown.send(told);
             }
-            News::Said(text) => desk.tell_all(severity_in_run(&text), text),
+            News::Said(Said { severity, text }) => desk.tell_all(severity_of(severity), text),
             News::Figures(figures) => {
                 recent.add(figures.clone());
                 // What changes at once is told at once; all else once per second.
-                let second = (figures.elapsed.as_secs(), figures.stopping, figures.troubles.clone());
+                let second = (figures.elapsed.as_secs(), figures.stopping, figures.troubles.len());
                 if told.as_ref() != Some(&second) {
                     told = Some(second);
                     observe(desk, number, &figures, &recent);
@@ -828,7 +822,7 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
 }
 
 fn observe(desk: &Desk, number: Option<u32>, figures: &Figures, recent: &Recent) {
-    let run = RunStatus::new(number, figures, recent);
+    let run = RunStatus::new(number, figures, recent, &desk.configured().partition);
     {
         let mut kept = desk.kept();
         kept.dataflow.note(recent);
@@ -838,44 +832,11 @@ fn observe(desk: &Desk, number: Option<u32>, figures: &Figures, recent: &Recent)
     desk.tell(|status| status.run = Some(run));
 }
 
-/// What is said in a run is worth a look, but for what follows from an order.
-fn severity_in_run(text: &str) -> Severity {
-    if text.starts_with("stopping: ") { Severity::Notice } else { Severity::Warning }
-}
-
-/// Passes on what run control says between two runs. It waits for nobody.
-struct Telling(SyncSender<String>);
-
-impl Probe for Telling {
-    fn figures(&mut self, _: &Figures) {}
-
-    /// Who follows the run tells that.
-    fn said(&mut self, _: &str) {}
-
-    fn said_between_runs(&mut self, text: &str) {
-        // The state tells too that something is wrong.
-        let _ = self.0.try_send(text.to_owned());
-    }
-}
-
-/// Where to say what is to be told between two runs. A thread tells it: the desk may wait for its catalogue.
-fn said_between_runs(desk: &Desk) -> SyncSender<String> {
-    let (said, heard) = sync_channel::<String>(SAID_BETWEEN_MAX);
-    let teller = desk.clone();
-    let telling = move || heard.iter().for_each(|text| teller.tell_all(Severity::Warning, text));
-    if let Err(error) = thread::Builder::new().name("between runs".into()).spawn(telling) {
-        desk.tell_error("what is said between two runs is not told", &error);
-    }
-    said
-}
-
 fn now_ms() -> u64 {
     let since = now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// So many lines may wait to be told.
-const SAID_BETWEEN_MAX: usize = 64;
 /// The keys of `[run]` that end a run.
 const LIMITS: [&str; 3] = ["events", "duration", "size"];
 /// So many messages may wait for one who listens.

@@ -16,6 +16,12 @@ impl SessionKey {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
+    /// The key of these digits, if they are one.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
     /// The digits.
     pub fn text(&self) -> &str {
         &self.0
@@ -34,6 +40,8 @@ impl core::fmt::Debug for SessionKey {
     }
 }
 
+const DIGITS: usize = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +54,8 @@ mod tests {
             assert!(!key.is(wrong));
         }
         assert_ne!(key, SessionKey::draw().unwrap());
+        assert_eq!(SessionKey::of_text(key.text()), Some(key.clone()));
+        assert_eq!([&key.text()[1..], &"G".repeat(64)].map(SessionKey::of_text), [None, None]);
         assert!(!format!("{key:?}").contains(key.text()));
     }
 }

@@ -1,61 +1,18 @@
 //! What is said in runs, and who has commanded what: the newest lines.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
 use std::error::Error;
 
-use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
+pub use catalogue::{Message, Severity, Sought};
 
-/// A line for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Message {
-    /// Its place among all that were said, from 1.
-    pub number: u64,
-    /// When it was said first, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// The run in which it was said, if one went on.
-    pub run: Option<u32>,
-    /// The application that says it, or that it is about, if it is one.
-    pub application: Option<String>,
-    /// How much it matters.
-    pub severity: Severity,
-    /// The words.
-    pub text: String,
-    /// What led to it, the nearest cause first.
-    pub causes: Vec<String>,
-    /// How often a warning or an error was said again in the minute behind the first time. It keeps its number.
-    pub repeats: u64,
-    /// When it was said last.
-    pub last_ms: u64,
-}
-
-/// How much a message matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// All is as it should be.
-    Notice,
-    /// Somebody should look.
-    Warning,
-    /// What was wanted did not come to be.
-    Error,
-}
-
-/// Which messages somebody wants; all, unless it says more.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Sought {
-    /// Those behind this number.
-    pub behind: u64,
-    /// Those that matter at least so much.
-    pub severity: Option<Severity>,
-    /// Those of this application, or of a role, such as `sfi-1` or `sfi`.
-    pub application: Option<String>,
-    /// Those of this run.
-    pub run: Option<u32>,
-    /// Those with these words, in whatever case.
-    #[serde(deserialize_with = "short")]
-    pub words: Option<String>,
+/// How much a message of a run matters.
+pub(crate) fn severity_of(severity: partition::Severity) -> Severity {
+    match severity {
+        partition::Severity::Notice => Severity::Notice,
+        partition::Severity::Warning => Severity::Warning,
+        partition::Severity::Error => Severity::Error,
+    }
 }
 
 /// What is to be said.
@@ -78,9 +35,16 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// None yet, of a partition with these applications.
-    pub(crate) fn of(applications: impl IntoIterator<Item = String>) -> Self {
-        Self { applications: applications.into_iter().collect(), ..Self::default() }
+    /// Of a partition with these applications, and with the newest ones of a former service.
+    pub(crate) fn of(applications: impl IntoIterator<Item = String>, restored: &[Message]) -> Self {
+        let said = restored.last().map_or(0, |newest| newest.number);
+        let kept = restored[restored.len().saturating_sub(MESSAGES_KEPT)..].iter().cloned().collect();
+        Self { applications: applications.into_iter().collect(), kept, said }
+    }
+
+    /// From now on the applications have these names.
+    pub(crate) fn rename(&mut self, applications: impl IntoIterator<Item = String>) {
+        self.applications = applications.into_iter().collect();
     }
 
     /// Keeps one, and returns it. A warning or an error that was said a short while ago is counted instead.
@@ -124,42 +88,15 @@ impl Messages {
         self.said
     }
 
+    /// Number of the oldest one that is here; of the next one, if none is.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.kept.front().map_or(self.said + 1, |oldest| oldest.number)
+    }
+
     /// Those that are sought, the oldest first.
     pub(crate) fn find(&self, sought: &Sought) -> Vec<Message> {
-        let words = sought.words.as_deref().map(str::to_lowercase);
-        self.kept.iter().filter(|message| sought.is(message, words.as_deref())).cloned().collect()
-    }
-}
-
-impl Sought {
-    /// All behind this number.
-    pub fn behind(behind: u64) -> Self {
-        Self { behind, ..Self::default() }
-    }
-
-    /// Whether it is one of these; the words are in lower case.
-    fn is(&self, message: &Message, words: Option<&str>) -> bool {
-        let Self { behind, severity, application, run, .. } = self;
-        let of = |name: &String| {
-            let said = message.application.as_deref().and_then(|said| said.strip_prefix(name.as_str()));
-            said.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        };
-        message.number > *behind
-            && severity.is_none_or(|least| message.severity >= least)
-            && run.is_none_or(|run| message.run == Some(run))
-            && application.as_ref().is_none_or(of)
-            && words.is_none_or(|words| message.text.to_lowercase().contains(words))
-    }
-}
-
-/// Few words are enough to find a message.
-fn short<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let words = Option::<String>::deserialize(deserializer)?;
-    match &words {
-        Some(words) if words.chars().count() > WORDS_MAX => {
-            Err(D::Error::custom(format!("words: expected at most {WORDS_MAX} characters")))
-        }
-        _ => Ok(words),
+        let Ok(found) = sought.among(self.kept.iter().rev().cloned().map(Ok::<_, Infallible>));
+        found
     }
 }
 
@@ -181,8 +118,6 @@ const MESSAGES_KEPT: usize = 1000;
 /// Of these a new message may be a repetition.
 const LOOKED_AT: usize = 16;
 const REPEATED_WITHIN_MS: u64 = 60_000;
-/// Characters of the words that are sought.
-const WORDS_MAX: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -236,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_message_is_of_the_first_application_that_it_names() {
-        let messages = Messages::of(["sfi-1", "dfm"].map(str::to_owned));
+        let messages = Messages::of(["sfi-1", "dfm"].map(str::to_owned), &[]);
         let of = |text| messages.subject(text);
         assert_eq!(of("no run has begun: sfi-1 could not start").as_deref(), Some("sfi-1"));
         assert_eq!(of("\"dfm\" waits for sfi-1.").as_deref(), Some("dfm"));
@@ -244,15 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn long_words_are_refused() {
-        let sought = |count| serde_json::from_value::<Sought>(serde_json::json!({ "words": "ä".repeat(count) }));
-        assert!(sought(WORDS_MAX).is_ok() && sought(WORDS_MAX + 1).is_err());
-        assert!(serde_json::from_str::<Sought>("{}").unwrap().words.is_none());
+    fn a_service_goes_on_with_the_numbers_of_the_one_before() {
+        let mut former = Messages::default();
+        (0..1500).for_each(|index| drop(former.say(warning(index, &index.to_string()))));
+        let restored = former.find(&Sought::default());
+        let mut messages = Messages::of([], &restored);
+        assert_eq!((messages.oldest(), messages.say(notice(2000, "new")).number), (501, 1501));
+        assert_eq!(messages.say(warning(2000, "1499")).repeats, 1, "it was said a short while ago");
+        assert_eq!(messages.find(&Sought { newest: Some(2), before: Some(1500), ..Sought::default() })[0].number, 1498);
+        assert_eq!(Messages::default().oldest(), 1);
     }
 
     #[test]
     fn messages_are_sought_by_all_that_they_say() {
-        let mut messages = Messages::of(["sfi-1", "sfi-12", "dfm"].map(str::to_owned));
+        let mut messages = Messages::of(["sfi-1", "sfi-12", "dfm"].map(str::to_owned), &[]);
         messages.say(notice(0, "sfi-12: no room"));
         messages.say(Saying { run: Some(7), severity: Severity::Error, ..notice(1, "sfi-1 died: killed by SIGKILL") });
         messages.say(Saying { severity: Severity::Warning, ..notice(2, "dfm: No room") });

@@ -1,9 +1,13 @@
 //! What is measured: states, rates, counters and buffers. A Prometheus server scrapes them as text, and a collector gets them. The document
 //! `docs/metrics.md` names each metric with its meaning, and that is the help which is sent.
 
+mod sources;
+
 use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
+use agents::Present;
+use axum::http::{HeaderName, header};
 use base::ids::Role;
 use control::states::State;
 use dataflow::report::{Counter, Nature};
@@ -55,21 +59,39 @@ pub(crate) struct CountsNow {
     pub(crate) dropped: u64,
 }
 
+/// What is measured of a partition.
+pub(crate) struct Measured<'a> {
+    pub(crate) status: &'a Status,
+    pub(crate) dataflow: &'a Dataflow,
+    pub(crate) agents: &'a [Present],
+    /// Messages that were not kept.
+    pub(crate) messages_dropped: u64,
+    pub(crate) told: &'a Told,
+}
+
 /// All metrics of a partition, as they are now.
-pub(crate) fn samples(status: &Status, dataflow: &Dataflow, told: &Told) -> Vec<Sample> {
+pub(crate) fn samples(measured: &Measured<'_>) -> Vec<Sample> {
+    let Measured { status, dataflow, agents, messages_dropped, told } = measured;
     let mut samples = Vec::new();
     of_partition(status, &mut samples);
+    samples.push(Sample::count("weir_messages_dropped_total", *messages_dropped));
     of_told(told, &mut samples);
+    samples.extend(agents.iter().map(|agent| {
+        let left_out = Sample::count("weir_agent_beats_left_out_total", agent.left_out.into());
+        left_out.with("host", agent.host.clone())
+    }));
     for stage in &dataflow.stages {
         for application in &stage.applications {
             of_application(stage.role, application, &mut samples);
+            let its = dataflow.sources.iter().filter(|source| source.source.application == application.name);
+            its.for_each(|source| sources::samples(source, &mut samples));
         }
     }
     samples
 }
 
-/// In the format of Prometheus.
-pub(crate) fn text(partition: &str, samples: &[Sample]) -> String {
+/// In the format of Prometheus. Whoever scrapes an agent knows its partition.
+pub(crate) fn text(partition: Option<&str>, samples: &[Sample]) -> String {
     let mut families: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for sample in samples {
         families.entry(&sample.metric).or_default().push(sample.line(partition));
@@ -87,7 +109,7 @@ pub(crate) fn text(partition: &str, samples: &[Sample]) -> String {
 }
 
 fn of_partition(status: &Status, samples: &mut Vec<Sample>) {
-    for state in STATES.map(name) {
+    for state in State::ALL.map(name) {
         let value = u64::from(state == status.state);
         samples.push(Sample::count("weir_state", value).with("state", state));
     }
@@ -118,6 +140,7 @@ fn of_told(told: &Told, samples: &mut Vec<Sample>) {
 
 fn of_application(role: &str, application: &ApplicationNow, samples: &mut Vec<Sample>) {
     let mut push = |sample: Sample| samples.push(Sample { application: Some(application.name.clone()), ..sample });
+    push(Sample::real("weir_silent_seconds", application.silent_s.unwrap_or_default()));
     application.in_hand.into_iter().for_each(|in_hand| push(Sample::count("weir_in_hand", in_hand)));
     for (counter, count) in &application.counts {
         push(Sample::count(&metric(role, counter), *count));
@@ -129,25 +152,31 @@ fn of_application(role: &str, application: &ApplicationNow, samples: &mut Vec<Sa
 }
 
 impl Sample {
-    fn count(metric: &str, count: u64) -> Self {
+    pub(crate) fn count(metric: &str, count: u64) -> Self {
         Self { metric: metric.to_owned(), application: None, labels: Vec::new(), value: Number::Count(count) }
     }
 
-    fn real(metric: &str, value: f64) -> Self {
+    pub(crate) fn real(metric: &str, value: f64) -> Self {
         Self { value: Number::Real(value), ..Self::count(metric, 0) }
     }
 
-    fn with(mut self, label: &'static str, value: String) -> Self {
+    pub(crate) fn of(self, application: &str) -> Self {
+        Self { application: Some(application.to_owned()), ..self }
+    }
+
+    pub(crate) fn with(mut self, label: &'static str, value: String) -> Self {
         self.labels.push((label, value));
         self
     }
 
-    fn line(&self, partition: &str) -> String {
+    fn line(&self, partition: Option<&str>) -> String {
         let application = self.application.as_deref().map(|name| ("application", name));
         let others = self.labels.iter().map(|(label, value)| (*label, value.as_str()));
-        let labels = [("partition", partition)].into_iter().chain(application).chain(others);
+        let partition = partition.map(|name| ("partition", name));
+        let labels = partition.into_iter().chain(application).chain(others);
         let labels: Vec<String> = labels.map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
-        format!("{}{{{}}} {}\n", self.metric, labels.join(","), self.value)
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        format!("{}{labels} {}\n", self.metric, self.value)
     }
 }
 
@@ -199,16 +228,9 @@ pub(crate) fn rows() -> BTreeMap<&'static str, MetricRow> {
     cells.collect()
 }
 
-const STATES: [State; 8] = [
-    State::Absent,
-    State::Booted,
-    State::Configured,
-    State::Connected,
-    State::Running,
-    State::Paused,
-    State::Draining,
-    State::Fault,
-];
+/// What the text is.
+pub(crate) const CONTENT_TYPE: [(HeaderName, &str); 1] =
+    [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
 /// The names of the signals of a collector.
 pub(crate) const LOGS: &str = "logs";
 pub(crate) const METRICS: &str = "metrics";
@@ -238,6 +260,7 @@ mod tests {
             let (by, words) = ("a \"b\"".to_owned(), String::new());
             application.waits.push(WaitNow { role_of: "sfi", by, cause: "no room", words, share: 0.5 });
         }
+        dataflow.sources.push(crate::sources::full());
         let rates = Rates { dead_time: Some(0.25), ..Rates::default() };
         let run = Some(RunStatus { number: Some(7), elapsed_s: 1.5, rates, ..RunStatus::default() });
         let (state, verbs) = (name(State::Running), Vec::new());
@@ -246,16 +269,23 @@ mod tests {
             state,
             verbs,
             operator: None,
+            waiting: None,
             run,
             follow: 0,
             last: None,
             alarms: 0,
+            configured: 0,
             sentence: String::new(),
         };
         let bus = Some(TrafficNow { connected: true, published: 5, dropped: 1 });
         let counts = CountsNow { exported: 9, dropped: 2 };
         let collector = Some(ExportedNow { connected: true, signals: [(LOGS, counts), (METRICS, counts)] });
-        super::text("p", &samples(&status, &dataflow, &Told { bus, collector }))
+        let agents = [Present { host: "b".into(), metrics: None, left_out: 4 }];
+        let told = Told { bus, collector };
+        let (status, dataflow, agents) = (&status, &dataflow, &agents);
+        let all = samples(&Measured { status, dataflow, agents, messages_dropped: 6, told: &told });
+        let of_host = crate::host_metrics::samples(&crate::host_metrics::tests::host());
+        super::text(Some("p"), &[all, of_host].concat())
     }
 
     #[test]
@@ -285,6 +315,7 @@ mod tests {
             "weir_bus_connected{partition=\"p\"} 1",
             "weir_bus_dropped_total{partition=\"p\"} 1",
             "weir_otlp_dropped_total{partition=\"p\",signal=\"logs\"} 2",
+            "weir_agent_beats_left_out_total{partition=\"p\",host=\"b\"} 4",
             "weir_dead_time_ratio{partition=\"p\"} 0.25",
             "weir_waiting_ratio{partition=\"p\",application=\"dfm-1\",for=\"a \\\"b\\\"\",cause=\"no room\"} 0.5",
         ] {

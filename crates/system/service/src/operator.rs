@@ -26,6 +26,11 @@ pub(crate) struct Held {
 }
 
 impl Command {
+    /// This client commands, if one does.
+    pub(crate) fn held_by(holder: Option<Operator>) -> Self {
+        Self { holder }
+    }
+
     /// Who commands.
     pub(crate) fn holder(&self) -> Option<&Operator> {
         self.holder.as_ref()

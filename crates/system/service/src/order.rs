@@ -1,5 +1,8 @@
 //! What an operator may want.
 
+use configuration::Stamps;
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
 /// What an operator wants.
@@ -22,20 +25,45 @@ pub enum Order {
     Stop,
     /// End it at once, and give up what is in hand.
     Force,
+    /// Have the applications write time stamps, or no more.
+    Stamps(Stamps),
     /// End the applications.
     Shutdown,
+    /// End one application at once; the policy of its role then applies.
+    Kill {
+        /// Such as `sfi-1`.
+        application: String,
+    },
+    /// Put another configuration into force, when no run goes on.
+    Configure {
+        /// Its file; without it the one that the service was started with, as it is now.
+        file: Option<PathBuf>,
+    },
 }
 
 impl Order {
     /// What messages say of its operator, if no other message names him.
-    pub(crate) fn deed(&self) -> Option<&'static str> {
-        match self {
-            Self::Boot | Self::Start { .. } => None,
-            Self::Pause => Some("holds triggers back"),
-            Self::Resume => Some("lets triggers go on"),
-            Self::Stop => Some("ends the run"),
-            Self::Force => Some("ends the run at once"),
-            Self::Shutdown => Some("ends the applications"),
-        }
+    pub(crate) fn deed(&self) -> Option<String> {
+        let deed = match self {
+            Self::Boot | Self::Start { .. } | Self::Configure { .. } => return None,
+            Self::Pause => "holds triggers back",
+            Self::Resume => "lets triggers go on",
+            Self::Stop => "ends the run",
+            Self::Force => "ends the run at once",
+            Self::Stamps(Stamps::Off) => "wants no more time stamps",
+            Self::Stamps(_) => "wants time stamps",
+            Self::Shutdown => "ends the applications",
+            Self::Kill { application } => return Some(format!("ends {application} at once")),
+        };
+        Some(deed.to_owned())
+    }
+}
+
+/// What comes of an order about time stamps.
+pub(crate) fn stamps_in_words(stamps: Stamps, is_running: bool) -> &'static str {
+    match (stamps, is_running) {
+        (Stamps::Off, _) => "the applications write no more time stamps",
+        (_, true) => "the applications write time stamps",
+        (_, false) => "the applications write time stamps when a run begins",
     }
 }

@@ -31,13 +31,14 @@ fn kind(path: &str) -> &'static str {
 }
 
 /// Where a browser finds each file.
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 19] = [
     ("/", include_str!("../page/index.html")),
     ("/main.js", include_str!("../page/main.js")),
     ("/api.js", include_str!("../page/api.js")),
     ("/dom.js", include_str!("../page/dom.js")),
     ("/chart.js", include_str!("../page/chart.js")),
     ("/bars.js", include_str!("../page/bars.js")),
+    ("/sources.js", include_str!("../page/sources.js")),
     ("/trend.js", include_str!("../page/trend.js")),
     ("/views/shift.js", include_str!("../page/views/shift.js")),
     ("/views/dataflow.js", include_str!("../page/views/dataflow.js")),

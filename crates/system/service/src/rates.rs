@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use configuration::Partition;
 use partition::{Figures, Wait};
 use serde::Serialize;
 
@@ -53,8 +54,8 @@ impl Recent {
     }
 
     /// What holds up the run now.
-    pub(crate) fn cause(&self) -> Option<Attribution> {
-        Attribution::of(self.waits())
+    pub(crate) fn cause(&self, partition: &Partition) -> Option<Attribution> {
+        Attribution::of(self.waits(), partition)
     }
 
     /// All waits, each with its share of the last seconds.
@@ -95,7 +96,8 @@ mod tests {
     #[test]
     fn rates_and_waits_are_those_of_the_last_seconds() {
         let mut recent = Recent::default();
-        assert_eq!((recent.rates(), recent.cause()), (Rates::default(), None));
+        let partition = Partition::parse("p", "partition.name = \"p\"\nsfi.count = 1\nros.count = 1\n", &[]).unwrap();
+        assert_eq!((recent.rates(), recent.cause(&partition)), (Rates::default(), None));
         for quarter in 0..40_u64 {
             let (stage, by) = (Role::Dfm, Role::Sfi);
             let wait = |words: &str, time_ns| Wait {
@@ -125,6 +127,7 @@ mod tests {
         let dead_time = Some(0.75);
         let rates = Rates { level1_hz: 1000.0, built_hz: 100.0, recorded_hz: 20.0, bytes_per_s: 4000.0, dead_time };
         assert_eq!(recent.rates(), rates);
-        assert_eq!(recent.cause().map(|cause| (cause.words, cause.share)), Some(("the DFM waits".to_owned(), 0.5)));
+        let cause = recent.cause(&partition).map(|cause| (cause.words, cause.share));
+        assert_eq!(cause, Some(("dfm-1 waits because sfi-1 has no room for an event".to_owned(), 0.5)));
     }
 }

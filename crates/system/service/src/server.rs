@@ -1,29 +1,33 @@
 //! The desk over HTTP: status and orders as JSON, changes as server-sent events, and the page.
 
-mod door;
+pub(crate) mod door;
 mod forecast;
 mod quality;
 mod samples;
+mod stamps;
 
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agents::Present;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use catalogue::{CatalogueError, Difference, Entry, Quality, Record, differences, now};
+use configuration::Stamps;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
@@ -34,6 +38,7 @@ use crate::dataflow::Dataflow;
 use crate::desk::Desk;
 use crate::identity::Identity;
 use crate::key::SessionKey;
+use crate::measuring::measured;
 use crate::messages::{Message, Sought};
 use crate::metrics;
 use crate::operator::Operator;
@@ -98,7 +103,7 @@ pub fn serve(
             doors.spawn(door::welcome(listener, None, router(&service, Place::Plain(address))));
             address
         };
-        let _whereabouts = Whereabouts::say(&desk.configuration().partition.name, at_loopback, key)?;
+        let _whereabouts = Whereabouts::say(&desk.configured().partition.partition.name, at_loopback, key)?;
         listening(address);
         let served = tokio::select! {
             Some(ended) = doors.join_next() => Err(ServeError::Io(io::Error::other(ended.expect_err("it welcomes for ever")))),
@@ -147,10 +152,12 @@ fn router(service: &Arc<Service>, place: Place) -> Router {
         .route("/api/dataflow", get(dataflow))
         .route("/api/trend", get(trend))
         .route("/metrics", get(metrics))
+        .route("/api/targets", get(targets))
         .route("/api/runs", get(runs))
         .route("/api/runs/{number}", get(run))
         .route("/api/runs/{number}/difference/{other}", get(difference))
         .merge(samples::router())
+        .merge(stamps::router())
         .merge(quality::router())
         .merge(commands)
         .fallback(|| async { Refused::Unknown("such page".to_owned()) })
@@ -161,23 +168,29 @@ fn router(service: &Arc<Service>, place: Place) -> Router {
 
 /// Where a request arrives.
 #[derive(Clone, Copy)]
-enum Place {
+pub(crate) enum Place {
     /// At this loopback address.
     Plain(SocketAddr),
     /// The certificate has told the browser already whose place it is, by whatever name.
     Encrypted,
+    /// Beyond loopback, where nothing is secret that is shown, by whatever name.
+    Open,
 }
 
 /// Refuses pages of other places, also those whose name leads here.
-async fn from_here(State(place): State<Place>, request: Request, next: Next) -> Response {
+pub(crate) async fn from_here(State(place): State<Place>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
     let found = match place {
         Place::Plain(address) => elsewhere(address, headers),
         Place::Encrypted => from_elsewhere(headers),
+        Place::Open => None,
     };
     match found {
         Some(place) => Refused::Elsewhere(place).into_response(),
-        None => next.run(request).await,
+        None => {
+            request.extensions_mut().insert(place);
+            next.run(request).await
+        }
     }
 }
 
@@ -231,13 +244,19 @@ struct Behind {
     behind: u64,
 }
 
-async fn messages(State(service): State<Arc<Service>>, Query(sought): Query<Sought>) -> Json<Vec<Message>> {
-    Json(service.desk.messages(&sought))
+/// Old ones come from a disk, for which nobody else waits.
+async fn messages(
+    State(service): State<Arc<Service>>,
+    Query(sought): Query<Sought>,
+) -> Result<Json<Vec<Message>>, Refused> {
+    let found = spawn_blocking(move || service.desk.find_messages(&sought)).await;
+    Ok(Json(found.map_err(|error| Refused::Failed(error.to_string()))??))
 }
 
 async fn configuration(State(service): State<Arc<Service>>) -> Json<Value> {
-    let open = service.desk.configuration().without_secrets();
-    Json(json!({ "toml": open.to_toml(), "value": open, "warnings": service.desk.warnings() }))
+    let configured = service.desk.configured();
+    let open = configured.partition.without_secrets();
+    Json(json!({ "toml": open.to_toml(), "value": open, "warnings": configured.warnings }))
 }
 
 async fn dataflow(State(service): State<Arc<Service>>) -> Json<Dataflow> {
@@ -245,10 +264,19 @@ async fn dataflow(State(service): State<Arc<Service>>) -> Json<Dataflow> {
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
-    let status = service.desk.status();
-    let samples = metrics::samples(&status, &service.desk.dataflow(), &service.carriers.told());
-    let text = metrics::text(&status.partition, &samples);
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
+    let samples = measured(&service.desk, &service.carriers.told());
+    let partition = service.desk.status().partition;
+    (metrics::CONTENT_TYPE, metrics::text(Some(&partition), &samples))
+}
+
+/// The agents that show metrics, as a Prometheus server discovers them.
+async fn targets(State(service): State<Arc<Service>>) -> Json<Value> {
+    let partition = service.desk.status().partition;
+    let target = |agent: Present| {
+        let labels = json!({ "partition": partition, "host": agent.host });
+        agent.metrics.map(|address| json!({ "targets": [address.to_string()], "labels": labels }))
+    };
+    Json(service.desk.agents().into_iter().filter_map(target).collect())
 }
 
 async fn trend(State(service): State<Arc<Service>>) -> Json<Vec<Sample>> {
@@ -269,10 +297,24 @@ struct Sender {
     /// Of `start`: so many runs follow one another.
     #[serde(default = "one")]
     runs: u32,
+    /// Of `stamps`: which ones.
+    #[serde(default = "on")]
+    stamps: Stamps,
+    /// Of `kill`: the application, and the same again.
+    #[serde(default)]
+    application: String,
+    #[serde(default)]
+    confirm: String,
+    /// Of `configure`: the file of the configuration, if it is another one.
+    file: Option<PathBuf>,
 }
 
 fn one() -> u32 {
     1
+}
+
+fn on() -> Stamps {
+    Stamps::On
 }
 
 impl Sender {
@@ -286,6 +328,17 @@ impl Sender {
     }
 }
 
+impl Sender {
+    /// The application that is to end, which was named twice.
+    fn confirmed(&self) -> Result<String, Refused> {
+        if !self.application.is_empty() && self.application == self.confirm {
+            return Ok(self.application.clone());
+        }
+        let expected = "the same application as application and confirm".to_owned();
+        Err(Refused::Request { expected, found: format!("{:?} and {:?}", self.application, self.confirm) })
+    }
+}
+
 /// Whether people can read it as a name.
 fn is_word(text: &str) -> bool {
     (1..=WORD_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)
@@ -293,6 +346,7 @@ fn is_word(text: &str) -> bool {
 
 async fn order(
     State(service): State<Arc<Service>>,
+    Extension(place): Extension<Place>,
     Path(verb): Path<String>,
     headers: HeaderMap,
     body: String,
@@ -305,7 +359,14 @@ async fn order(
         "resume" => Order::Resume,
         "stop" => Order::Stop,
         "force" => Order::Force,
+        "stamps" => Order::Stamps(sender.stamps),
         "shutdown" => Order::Shutdown,
+        "kill" => Order::Kill { application: sender.confirmed()? },
+        // A configuration names programs that run here.
+        "configure" if matches!(place, Place::Plain(_)) => Order::Configure { file: sender.file.clone() },
+        "configure" => {
+            return Err(Refused::Elsewhere("another machine: `weir ctl configure` gives a configuration here".into()));
+        }
         other => return Err(Refused::Unknown(format!("order {other:?}"))),
     };
     let said = service.desk.order(sender.operator()?, order).await?;

@@ -1,7 +1,8 @@
 //! What everybody may see of a partition.
 
+use configuration::Partition;
 use control::states::{Illegal, State, Verb};
-use partition::Figures;
+use partition::{Figures, Waiting};
 use serde::Serialize;
 
 use crate::attribution::Attribution;
@@ -19,6 +20,8 @@ pub struct Status {
     pub verbs: Vec<String>,
     /// Who commands.
     pub operator: Option<Operator>,
+    /// Whom the partition waits for on its way to another state.
+    pub waiting: Option<Waiting>,
     /// The run that goes on.
     pub run: Option<RunStatus>,
     /// So many runs begin by themselves, each when the one before has reached its limit.
@@ -27,6 +30,8 @@ pub struct Status {
     pub last: Option<LastRun>,
     /// So many histograms differ from their references.
     pub alarms: usize,
+    /// How often another configuration was put into force since the service began.
+    pub configured: u32,
     /// Where the time goes or what is wrong, in one sentence.
     pub sentence: String,
 }
@@ -86,13 +91,11 @@ pub(crate) fn may(state: State, verb: Verb) -> bool {
         let connected = ON_THE_WAY.into_iter().try_fold(state, State::after);
         verb == Verb::Start && connected.is_ok_and(leads)
     };
-    // What was lost is started again.
-    let again = verb == Verb::Boot && state == State::Fault;
-    leads(state) || on_the_way() || again
+    leads(state) || on_the_way()
 }
 
 impl RunStatus {
-    pub(crate) fn new(number: Option<u32>, figures: &Figures, recent: &Recent) -> Self {
+    pub(crate) fn new(number: Option<u32>, figures: &Figures, recent: &Recent, partition: &Partition) -> Self {
         Self {
             number,
             elapsed_s: figures.elapsed.as_secs_f64(),
@@ -103,7 +106,7 @@ impl RunStatus {
             rates: recent.rates(),
             stopping: figures.stopping.map(|role| role.to_string()),
             troubles: figures.troubles.clone(),
-            cause: recent.cause(),
+            cause: recent.cause(partition),
         }
     }
 }
@@ -125,9 +128,17 @@ pub(crate) fn name(word: impl core::fmt::Debug) -> String {
 }
 
 /// Where the time goes or what is wrong.
-pub(crate) fn sentence(state: State, run: Option<&RunStatus>, last: Option<&LastRun>) -> String {
+pub(crate) fn sentence(
+    state: State,
+    waiting: Option<&Waiting>,
+    run: Option<&RunStatus>,
+    last: Option<&LastRun>,
+) -> String {
     if let Some(trouble) = run.and_then(|run| run.troubles.first()) {
         return trouble.clone();
+    }
+    if let Some(waiting) = waiting {
+        return waiting.to_string();
     }
     match (state, run) {
         (State::Draining, Some(RunStatus { stopping: Some(stage), .. })) => format!("the run stops: {stage} drains"),
@@ -140,6 +151,7 @@ pub(crate) fn sentence(state: State, run: Option<&RunStatus>, last: Option<&Last
             format!("{why}; boot again")
         }
         (State::Absent, _) => "no application runs".to_owned(),
+        (State::Booting, _) => "the applications start".to_owned(),
         _ => match last {
             Some(LastRun { number: Some(number), state, reason, .. }) => {
                 let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
@@ -172,6 +184,7 @@ mod tests {
     #[test]
     fn verbs_are_those_of_the_table() {
         assert_eq!(verbs(State::Absent), ["boot"]);
+        assert_eq!(verbs(State::Booting), ["shutdown"]);
         assert_eq!(verbs(State::Booted), ["start", "shutdown"]);
         assert_eq!(verbs(State::Running), ["pause", "stop"]);
         assert_eq!(verbs(State::Paused), ["resume", "stop"]);
@@ -185,14 +198,29 @@ mod tests {
     #[test]
     fn one_sentence_says_where_the_time_goes() {
         let words = "the DFM waits for SFIs".to_owned();
-        let cause = Some(Attribution { words, share: 0.4, remedy: "more help" });
+        let cause = Some(Attribution { words, share: 0.4, remedy: "more help".into() });
         let run = RunStatus { cause, ..RunStatus::default() };
-        assert_eq!(sentence(State::Running, Some(&run), None), "the DFM waits for SFIs (40 % of the time); more help");
+        assert_eq!(
+            sentence(State::Running, None, Some(&run), None),
+            "the DFM waits for SFIs (40 % of the time); more help"
+        );
         let run = RunStatus { troubles: vec!["sfo-1: the disk is full".into()], ..run };
-        assert_eq!(sentence(State::Running, Some(&run), None), "sfo-1: the disk is full");
+        assert_eq!(sentence(State::Running, None, Some(&run), None), "sfo-1: the disk is full");
         let run = RunStatus { stopping: Some("SFI".into()), ..RunStatus::default() };
-        assert_eq!(sentence(State::Draining, Some(&run), None), "the run stops: SFI drains");
+        assert_eq!(sentence(State::Draining, None, Some(&run), None), "the run stops: SFI drains");
+        let waiting = Waiting {
+            what: "the run stops, SFIs drain",
+            whom: vec!["sfi-1".into()],
+            missing: 1,
+            of: 2,
+            limit: "at most 10 s without progress (run.stop_timeout)".into(),
+        };
+        let said = "the run stops, SFIs drain: run control waits for sfi-1 (1 of 2), at most 10 s without progress \
+                    (run.stop_timeout)";
+        assert_eq!(sentence(State::Draining, Some(&waiting), Some(&run), None), said);
+        let run = RunStatus { troubles: vec!["sfi-1 has said nothing".into()], ..run };
+        assert_eq!(sentence(State::Draining, Some(&waiting), Some(&run), None), "sfi-1 has said nothing");
         let last = LastRun { number: Some(3), state: "ok".into(), reason: None, recorded: 5 };
-        assert_eq!(sentence(State::Booted, None, Some(&last)), "run 3 ended ok");
+        assert_eq!(sentence(State::Booted, None, None, Some(&last)), "run 3 ended ok");
     }
 }

@@ -72,6 +72,7 @@ fn drain(controller: &mut Controller, now: Time, dead: &[NodeId], stale: u64) ->
 fn the_second_run_knows_nothing_of_the_first() {
     let mut controller = controller();
     controller.boot().unwrap();
+    controller.joined().unwrap();
     begin(&mut controller, at(0), 10);
     assert_eq!(controller.next_deadline(), Some(at(10)));
     controller.on_message(at(3), SFI, Message::FileClosed(a_file()), &mut Outbox::new());
@@ -93,15 +94,18 @@ fn the_second_run_knows_nothing_of_the_first() {
 fn who_died_in_one_run_takes_part_in_the_next() {
     let mut controller = controller();
     controller.boot().unwrap();
+    controller.joined().unwrap();
     begin(&mut controller, at(0), 10);
     let mut out = Outbox::new();
     controller.on_death(at(1), SFI, "killed", &mut out);
     assert_eq!(commands(&mut out), [(LEVEL1, Command::Drain)]);
+    assert_eq!(controller.awaited(), (vec![LEVEL1], 1), "the stage that drains");
     controller.on_message(at(1), LEVEL1, Message::Drained, &mut out);
     assert_eq!(commands(&mut out), [(LEVEL1, Command::Report), (SFI, Command::Report)]);
+    assert_eq!(controller.awaited(), (vec![LEVEL1], 2), "a dead one does not report");
     let report = Box::new(Report::of(Role::Level1, Vec::new()));
     controller.on_message(at(1), LEVEL1, Message::Report(report), &mut out);
-    assert_eq!(controller.ending().unwrap().dead, [SFI]);
+    assert_eq!((controller.ending().unwrap().dead, controller.awaited().0), (vec![SFI], vec![]));
     controller.disconnect().unwrap();
     begin(&mut controller, at(2), 1);
     let second = drain(&mut controller, at(3), &[], 0);
@@ -112,6 +116,7 @@ fn who_died_in_one_run_takes_part_in_the_next() {
 fn what_comes_between_two_runs_is_of_neither() {
     let mut controller = controller();
     controller.boot().unwrap();
+    controller.joined().unwrap();
     controller.configure(limits(1)).unwrap();
     controller.connect().unwrap();
     let mut out = Outbox::new();
@@ -132,6 +137,7 @@ fn only_what_the_table_allows_is_done() {
     let mut out = Outbox::new();
     assert_eq!(controller.start(at(0), &mut out), Err(Illegal { state: State::Absent, verb: Verb::Start }));
     controller.boot().unwrap();
+    controller.joined().unwrap();
     assert_eq!(controller.connect(), Err(Illegal { state: State::Booted, verb: Verb::Connect }));
     begin(&mut controller, at(0), 1);
     let refused = |verb| Err(Illegal { state: State::Running, verb });
@@ -150,6 +156,7 @@ fn only_what_the_table_allows_is_done() {
 fn reasons_to_end_are_those_of_a_run_that_has_not_ended() {
     let mut controller = controller();
     controller.boot().unwrap();
+    controller.joined().unwrap();
     begin(&mut controller, at(0), 10);
     let mut out = Outbox::new();
     controller.stop_because(at(1), "a disk is full", &mut out);
@@ -175,6 +182,7 @@ fn reasons_to_end_are_those_of_a_run_that_has_not_ended() {
 fn what_nobody_has_to_say_to_run_control_is_counted_in_its_run() {
     let mut controller = controller();
     controller.boot().unwrap();
+    controller.joined().unwrap();
     begin(&mut controller, at(0), 1);
     (0..2).for_each(|_| controller.refuse(SFI, &Message::Taken(1)));
     let unexpected = drain(&mut controller, at(1), &[], 0).unexpected;
@@ -189,11 +197,13 @@ fn the_next_life_of_run_control_says_again_whether_triggers_go_on() {
     for (is_paused, expected) in [(true, Command::Pause), (false, Command::Resume)] {
         let (mut former, mut next, mut out) = (controller(), controller(), Outbox::new());
         former.boot().unwrap();
+        former.joined().unwrap();
         begin(&mut former, at(0), 10);
         if is_paused {
             former.pause(&mut out);
         }
         next.boot().unwrap();
+        next.joined().unwrap();
         next.configure(limits(10)).unwrap();
         next.connect().unwrap();
         next.inherit(former.legacy().unwrap()).unwrap();

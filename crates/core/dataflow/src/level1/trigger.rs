@@ -298,6 +298,10 @@ impl Level1 {
     fn leave_out_slices(&mut self, now: Time) {
         let TriggerInput::Time(sliced) = &mut self.input else { return };
         sliced.look(now);
+        // Read-out systems hear at once which slice is the first: their links may be full of what lies before.
+        if let Some(first) = sliced.next().filter(|first| self.next < *first) {
+            (self.next, self.tell_due) = (first, Some(now));
+        }
         if !self.cuts_time() {
             return;
         }

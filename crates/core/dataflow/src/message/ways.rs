@@ -110,6 +110,7 @@ impl Message {
             | Self::Drained
             | Self::Report(_)
             | Self::Progress(_)
+            | Self::Stamped(_)
             | Self::Notice(_) => &[(ANY, RUN_CONTROL)],
         }
     }

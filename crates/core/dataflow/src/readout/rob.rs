@@ -4,6 +4,7 @@ use crate::readout::fragment::{FragmentHead, status};
 use crate::readout::replies::Parts;
 use crate::report::RosCounters;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use base::bulk::Bulk;
 use base::event_manager::{EventManager, InsertError};
 use base::ids::EventId;
@@ -27,6 +28,8 @@ pub struct Rob {
     closed: bool,
     /// Where data belong to events by their time: fragments are made of these.
     chunks: Option<Box<Chunks<Chunk>>>,
+    /// Events whose builder was answered without the fragment, which may still come.
+    without: BTreeSet<EventId>,
     counters: RosCounters,
 }
 
@@ -60,6 +63,7 @@ impl Rob {
             over_below: EventId(0),
             closed: false,
             chunks: None,
+            without: BTreeSet::new(),
             counters: RosCounters::default(),
         }
     }
@@ -213,6 +217,11 @@ impl Rob {
         self.chunks.iter_mut().for_each(|chunks| chunks.pass(time));
     }
 
+    /// The source is gone, for now at least.
+    pub(super) fn lose_source(&mut self) {
+        self.chunks.iter_mut().for_each(|chunks| chunks.lose());
+    }
+
     /// Gathers the chunks of an event: how many there are, and what is known to be wrong with them.
     pub(super) fn gather(&mut self, event: EventId, interval: Interval, most: usize, parts: &mut Parts) -> (u32, u32) {
         let (mut count, mut problems) = (0, 0);
@@ -258,20 +267,31 @@ impl Rob {
         self.ordered
     }
 
+    /// A builder is answered: with the fragment, if it is here. Data that belong to events by their time are late by themselves.
+    pub(super) fn note_answered(&mut self, event: EventId) {
+        if self.contains(event) || self.chunks.is_some() {
+            self.without.remove(&event);
+        } else {
+            self.without.insert(event);
+        }
+    }
+
     /// Forgets an event.
     pub fn clear(&mut self, event: EventId) {
         self.remove(event);
     }
 
-    /// Whether it was there.
+    /// Whether it was there in time.
     fn remove(&mut self, event: EventId) -> bool {
-        let found = self.fragments.remove(event).is_some();
-        if self.chunks.is_none() {
-            self.counters.cleared += u64::from(found);
-        } else {
+        let (found, is_late) = (self.fragments.remove(event).is_some(), self.without.remove(&event));
+        if self.chunks.is_some() {
             self.clear_chunks(event);
+        } else if is_late {
+            self.counters.dropped_cleared += u64::from(found);
+        } else {
+            self.counters.cleared += u64::from(found);
         }
-        found
+        found && !is_late
     }
 
     #[cold]
@@ -280,7 +300,7 @@ impl Rob {
         self.count_freed(freed.unwrap_or_default());
     }
 
-    /// Forgets an event that was triggered, and counts it if its fragment has not come.
+    /// Forgets an event that was triggered, and counts it if its fragment has not come, or too late.
     pub fn clear_triggered(&mut self, event: EventId) {
         let found = self.remove(event);
         self.counters.absent += u64::from(!found);
@@ -288,8 +308,13 @@ impl Rob {
 
     /// Removes every fragment below `oldest_valid`, the last resort for room; how many there were of events that were issued.
     pub fn collect_garbage(&mut self, oldest_valid: EventId, was_issued: impl Fn(EventId) -> bool) -> u64 {
-        let mut collected = 0;
-        let all = self.fragments.remove_older_than(oldest_valid, |event, _| collected += u64::from(was_issued(event)));
+        let (mut collected, mut late, without) = (0, 0, &self.without);
+        let all = self.fragments.remove_older_than(oldest_valid, |event, _| {
+            let is_late = without.contains(&event);
+            late += u64::from(is_late);
+            collected += u64::from(!is_late && was_issued(event));
+        });
+        self.without = self.without.split_off(&oldest_valid);
         if let Some(chunks) = &mut self.chunks {
             let Freed { used, unused } = chunks.clear_below(oldest_valid);
             self.counters.garbage_collected += used;
@@ -297,7 +322,8 @@ impl Rob {
             return used;
         }
         self.counters.garbage_collected += collected;
-        self.counters.never_triggered += all as u64 - collected;
+        self.counters.dropped_cleared += late;
+        self.counters.never_triggered += all as u64 - collected - late;
         collected
     }
 

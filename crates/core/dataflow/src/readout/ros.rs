@@ -401,11 +401,20 @@ impl Ros {
                 out.send(request.from, Message::RoiReply { event, request: number, missing, bulk });
             }
             RequestKind::Event { attempt, request: number } => {
+                self.note_answered(event, request.robs.as_deref());
                 let pushed = self.pushing.pusher.as_ref().map_or(0, |pusher| pusher.pushed(request.from));
                 let reply =
                     DataReply { event, attempt, request: number, missing, len_bytes: self.answers.parts.len_bytes() };
                 self.answers.replies.add(request.from, pushed, reply, &mut self.answers.parts, out);
             }
+        }
+    }
+
+    /// For the books of links: what comes now of an event that was answered without it is in no event.
+    fn note_answered(&mut self, event: EventId, robs: Option<&Named>) {
+        if self.links.is_some() {
+            let asked = |rob: &usize| robs.is_none_or(|named| named.here.contains(rob));
+            (0..self.robs.len()).filter(asked).for_each(|rob| self.robs[rob].note_answered(event));
         }
     }
 

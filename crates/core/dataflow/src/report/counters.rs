@@ -340,7 +340,7 @@ counters! {
         dropped_duplicate,
         /// Dropped: older than the oldest valid event.
         dropped_old,
-        /// Dropped: the event was cleared before its fragment came.
+        /// Dropped: the event was cleared before its fragment came, or, of a link that pushes, answered without it.
         dropped_cleared,
         /// Dropped: no page was free.
         dropped_full,
@@ -376,7 +376,7 @@ counters! {
         late_in_part,
         /// Events that were made before a source had passed them, whose data belong to events by time or count.
         unpassed,
-        /// Events times links without a fragment when they were cleared. It may have come later, and is then dropped.
+        /// Events times links without a fragment when they were answered or cleared. It may have come later, and is then dropped.
         absent,
         /// Fragments that sources say to have sent.
         announced,

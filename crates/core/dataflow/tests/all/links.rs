@@ -104,6 +104,27 @@ fn a_source_without_order_may_send_an_older_event_until_the_time_out() {
 }
 
 #[test]
+fn a_fragment_that_comes_when_its_event_was_answered_without_it_is_late_and_in_no_event() {
+    let mut ros = Driver::with(LinkParameters { unordered: true, ..LinkParameters::default() });
+    let triggers = [1, 2, 3].map(|event| fragment(LEADER, event));
+    ros.pass(triggers.into_iter().chain([accept(&[1, 2, 3])]));
+    assert_eq!(replies(&ros.pass([request(1), request(2), request(3)])), []);
+    ros.now = ros.now + Duration::from_secs(1);
+    assert_eq!(replies(&ros.pass([Input::Deadline])).len(), 3, "without it, at the time-out");
+    ros.pass([1, 2, 3].map(|event| fragment(OTHER, event)));
+    assert_eq!(replies(&ros.pass([request(2)])), [(2, vec![])], "whoever asks again has it");
+    ros.pass([clear(1, 3, &[1, 2], false)]);
+    let books = |ros: &Driver| {
+        let c = ros.of(OTHER).counters;
+        [c.fragments_in, c.cleared, c.dropped_cleared, c.absent, c.garbage_collected]
+    };
+    assert_eq!(books(&ros), [3, 1, 1, 1, 0]);
+    ros.pass([clear(2, 4, &[], false)]);
+    assert_eq!(books(&ros), [3, 1, 2, 1, 0], "the clear of 3 is lost");
+    assert_eq!(ros.of(LEADER).counters.cleared, 2);
+}
+
+#[test]
 fn events_of_no_trigger_are_removed_and_counted_when_older_ones_are_not_valid_any_more() {
     let mut ros = Driver::running();
     let sent = [1, 2, 3, 4, 5].map(|event| fragment(OTHER, event));

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
 use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use base::sources::{SourceNow, SourcePhase};
 use dataflow::building::destinations::Destinations;
 use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
@@ -209,7 +210,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 20, 0],
+        &[23, 0, 21, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -519,10 +520,14 @@ fn simple_messages() -> Vec<Message> {
         Message::Command(Command::Abandon),
         Message::Command(Command::Progress),
         Message::Command(Command::Sample),
+        Message::Command(Command::Stamps),
+        Message::Command(Command::StampPolls),
+        Message::Command(Command::NoStamps),
         Message::Progress(7),
         Message::Drained,
         Message::Exhausted,
         Message::Notice("words".into()),
+        Message::Stamped("/traces/ros-1.weirtrace".into()),
         Message::Orphaned { sfi: NodeId(4), life: Incarnation(1) },
         Message::Orphans {
             sfi: NodeId(4),
@@ -701,6 +706,14 @@ fn reports() -> impl Strategy<Value = Report> {
                 }),
             };
             let links = counters.iter().take(3).map(link).collect();
+            let source = |&count: &u64| SourceNow {
+                phase: SourcePhase::from_u8((count % 5) as u8).unwrap(),
+                is_off: count % 2 > 0,
+                number: count,
+                time_ns: count / 3,
+                status: "x".repeat((count % 7) as usize),
+            };
+            let sources = counters.iter().take(3).map(source).collect();
             let carried = [[a, b], [c, d], [e, f]].map(|[messages, bytes]| Carried { messages, bytes });
             let network = Network {
                 messages,
@@ -722,6 +735,7 @@ fn reports() -> impl Strategy<Value = Report> {
                 stale,
                 unexpected,
                 links,
+                sources,
                 network,
             }
         },

@@ -282,6 +282,11 @@ impl Household {
         }
     }
 
+    /// Since run control was heard last.
+    pub fn silence(&self, now: Time) -> core::time::Duration {
+        now.since(self.heard_at)
+    }
+
     /// The applications of this host: those that live, and those that have ended and were not started again.
     pub fn residents(&self) -> impl Iterator<Item = Resident> {
         let living = self.living.iter().map(|(number, living)| Resident {

@@ -39,6 +39,10 @@ pub trait RosterDriver {
     fn used(&mut self, node: NodeId, cpu_us: u64);
     /// The agent of a host listens there for run control that comes back.
     fn listens(&mut self, host: usize, agent: Member, address: &str);
+    /// The agent of a host shows there what it measures.
+    fn shows(&mut self, _host: usize, _address: &str) {}
+    /// The agent of a host has left out so many beats, since it began.
+    fn left_out(&mut self, _host: usize, _beats: u32) {}
     /// An application that a former life of run control had started lives in this life, and its agent was without run control for so long.
     fn found(&mut self, member: Member, silent: Duration);
 }
@@ -199,6 +203,7 @@ impl Roster {
         let is_its = |app: &&Application| app.host == place;
         match word {
             Word::Beat(beat) => {
+                driver.left_out(place, beat.left_out);
                 for (number, cpu_us) in beat.cpu_us {
                     let app = self.applications.get(&number).filter(is_its);
                     app.into_iter().for_each(|app| driver.used(app.node, cpu_us));
@@ -222,6 +227,7 @@ impl Roster {
                 }
             }
             Word::Listens(address) => driver.listens(place, (agent(place), self.hosts[place].life), &address),
+            Word::Shows(address) => driver.shows(place, &address),
             Word::Census(census) => self.on_census(driver, (place, link), census),
         }
     }
@@ -439,6 +445,8 @@ mod tests {
         wanted: Vec<u16>,
         used: Vec<(u16, u64)>,
         listening: Vec<(usize, Member, String)>,
+        shown: Vec<(usize, String)>,
+        left_out: Vec<(usize, u32)>,
         found: Vec<(u16, u32, u128)>,
     }
 
@@ -478,6 +486,14 @@ mod tests {
 
         fn listens(&mut self, host: usize, agent: Member, address: &str) {
             self.listening.push((host, agent, address.to_owned()));
+        }
+
+        fn shows(&mut self, host: usize, address: &str) {
+            self.shown.push((host, address.to_owned()));
+        }
+
+        fn left_out(&mut self, host: usize, beats: u32) {
+            self.left_out.push((host, beats));
         }
 
         fn found(&mut self, (node, life): Member, silent: Duration) {
@@ -538,8 +554,12 @@ mod tests {
         roster.on_word(&mut seen, 7, Word::Ended { number: 2, how: "again".to_owned() });
         roster.on_word(&mut seen, 9, Word::Ended { number: 1, how: "by somebody else".to_owned() });
         assert_eq!(seen.ended, [(2, "killed by SIGKILL".to_owned())]);
-        roster.on_word(&mut seen, 7, Word::Beat(Beat { left_out: 0, cpu_us: vec![(1, 500), (2, 9), (44, 9)] }));
-        assert_eq!(seen.used, [(1, 500)]);
+        roster.on_word(&mut seen, 7, Word::Beat(Beat { left_out: 3, cpu_us: vec![(1, 500), (2, 9), (44, 9)] }));
+        assert_eq!((&seen.used[..], &seen.left_out[..]), (&[(1, 500)][..], &[(0, 3)][..]));
+        for link in [7, 9] {
+            roster.on_word(&mut seen, link, Word::Shows("10.0.0.2:9100".to_owned()));
+        }
+        assert_eq!(seen.shown, [(0, "10.0.0.2:9100".to_owned())], "nobody else is believed");
     }
 
     #[test]

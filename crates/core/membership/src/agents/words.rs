@@ -74,6 +74,8 @@ pub enum Word {
     Listens(String),
     /// Who lives here, as run control is told that comes back.
     Census(Census),
+    /// Where the agent shows what it measures.
+    Shows(String),
 }
 
 /// What an agent knows of its applications when run control comes back.
@@ -201,6 +203,7 @@ impl Word {
             Self::Stopped { number, how } => _ = bytes.put(&[2]).put(&number.to_le_bytes()).text(how),
             Self::Wanted(node) => _ = bytes.put(&[3]).put(&node.0.to_le_bytes()),
             Self::Listens(address) => _ = bytes.put(&[4]).text(address),
+            Self::Shows(address) => _ = bytes.put(&[6]).text(address),
             Self::Census(Census { silent, living, ended }) => {
                 let silent_us = u64::try_from(silent.as_micros()).unwrap_or(u64::MAX);
                 bytes.put(&[5]).put(&silent_us.to_le_bytes()).len(living.len());
@@ -243,6 +246,7 @@ impl Word {
                     Ok(Ended { node, life, is_stopped: is_stopped == 1, how: bytes.text()? })
                 })?,
             }),
+            [6] => Self::Shows(bytes.text()?),
             _ => return Err(NotAWord),
         };
         bytes.end(word)
@@ -346,7 +350,8 @@ mod tests {
             living,
             ended: vec![Ended { is_stopped: true, ..old.clone() }, old],
         };
-        let more = [Word::Census(census), Word::Listens("10.0.0.2:4000".to_owned())];
+        let shows = Word::Shows("10.0.0.2:9100".to_owned());
+        let more = [Word::Census(census), Word::Listens("10.0.0.2:4000".to_owned()), shows];
         let ends = [Word::Ended { number: 7, how: ended }, Word::Stopped { number: 7, how: stopped }];
         for word in ends.into_iter().chain([Word::Beat(beat), Word::Wanted(NodeId(300))]).chain(more) {
             let bytes = word.to_bytes();
@@ -354,7 +359,7 @@ mod tests {
             (0..bytes.len()).for_each(|len| assert_eq!(Word::from_bytes(&bytes[..len]), Err(NotAWord)));
         }
         assert_eq!(Order::from_bytes(&[5]), Err(NotAWord));
-        assert_eq!(Order::from_bytes(&[0, 8]), Err(NotAWord), "no state");
+        assert_eq!(Order::from_bytes(&[0, 9]), Err(NotAWord), "no state");
         assert_eq!(Word::from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0xff]), Err(NotAWord), "no text");
     }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use base::ids::Role;
-use configuration::{Application, Launcher, Level1Source, Partition, Places, Play, Problem, RosInput};
+use configuration::{Application, Launcher, Level1, Level1Source, Partition, Places, Play, Problem, RosInput};
 
 use crate::cli::CheckArgs;
 use crate::loading::load;
@@ -53,11 +53,17 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
     placement(&partition, out)?;
     for play in [Play::Emulator, Play::Sample, Play::Replay] {
-        let its = partition.source.iter().filter(|source| source.play == Some(play));
+        let its = partition.source.iter().filter(|source| source.play == play);
         let its: Vec<&str> = its.map(|source| source.name.as_str()).collect();
         if !its.is_empty() {
             writeln!(out, "it plays sources itself ({}): {}", play.name(), its.join(", "))?;
         }
+    }
+    let processors = partition.level1.iter().flat_map(|level1| &level1.processor);
+    let its: Vec<&str> =
+        processors.filter(|processor| processor.play.is_some()).map(|processor| processor.name.as_str()).collect();
+    if !its.is_empty() {
+        writeln!(out, "it plays level-1 processors itself: {}", its.join(", "))?;
     }
     writeln!(out, "{}", limits(&partition))?;
     Ok(Exit::Well)
@@ -131,12 +137,13 @@ fn limits(partition: &Partition) -> String {
 
 /// What ends a run without a limit, if anything does.
 fn ends_by(partition: &Partition) -> Option<&'static str> {
-    let has_end = |play: Option<Play>| match play {
-        Some(Play::Emulator) => false,
-        Some(Play::Sample | Play::Replay) => !partition.input.repeat,
-        None => true,
+    let has_end = |play: Play| match play {
+        Play::Emulator => false,
+        Play::Sample | Play::Replay => !partition.input.repeat,
+        Play::None => true,
     };
     match partition.level1.as_ref().map(|level1| level1.source) {
+        Some(Level1Source::External) if partition.level1.as_ref().is_some_and(Level1::plays_processors) => None,
         Some(Level1Source::External) => Some("when all its level-1 processors have ended"),
         Some(Level1Source::Time) => {
             let ends = partition.source.iter().all(|source| has_end(source.play));
@@ -177,6 +184,11 @@ mod tests {
                 "source = \"external\"\n[[level1.processor]]\nname = \"l1\"\n",
                 &["ros.input=\"links\"", "source.0.play=\"emulator\""],
                 "a run ends when all its level-1 processors have ended, or when it is stopped",
+            ),
+            (
+                "source = \"external\"\n[[level1.processor]]\nname = \"l1\"\nplay = \"emulator\"\n",
+                &["ros.input=\"links\""],
+                stopped,
             ),
             (
                 "source = \"time\"\nslice = \"10 ms\"",

@@ -35,8 +35,7 @@ pub fn init(args: &InitArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
     }
     match write(template, &path, out)? {
         Ok(()) => {
-            let plays = if template.plays_sources { " --play-sources" } else { "" };
-            writeln!(out, "next: weir run {}{plays}", path.display())?;
+            writeln!(out, "next: weir run {}", path.display())?;
             Ok(Exit::Well)
         }
         Err(message) => {

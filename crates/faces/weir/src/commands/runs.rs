@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use catalogue::{Catalogue, CatalogueError, Entry, Record, differences, now};
+use catalogue::{Catalogue, CatalogueError, Entry, Record, Sought, differences, now};
 use chrono::{DateTime, Local};
 use configuration::Partition;
 use partition::human::{elapsed, grouped, si};
@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use terminal::Exit;
 
-use crate::cli::{RunsArgs, RunsCommand};
+use crate::cli::{RunsArgs, RunsCommand, SoughtArgs};
+use crate::ctl::messages::line;
 
 /// Looks into a run catalogue, or adds to it.
 ///
@@ -61,6 +62,7 @@ fn told(catalogue: &mut Catalogue, command: &RunsCommand) -> Result<String, Cata
         RunsCommand::Show { run, configuration: true, .. } => catalogue.run(*run)?.configuration,
         RunsCommand::Show { run, json: true, .. } => pretty(&catalogue.run(*run)?),
         RunsCommand::Show { run, .. } => sheet(&catalogue.run(*run)?),
+        RunsCommand::Messages { run, sought } => messages(catalogue, *run, sought)?,
         RunsCommand::Diff { first, second } => {
             let (first, second) = (catalogue.run(*first)?, catalogue.run(*second)?);
             difference(&first, &second)
@@ -73,6 +75,14 @@ fn told(catalogue: &mut Catalogue, command: &RunsCommand) -> Result<String, Cata
     })
 }
 
+fn messages(catalogue: &Catalogue, run: u32, wanted: &SoughtArgs) -> Result<String, CatalogueError> {
+    let SoughtArgs { severity, application, words, newest, json } = wanted.clone();
+    let sought = Sought { run: Some(run), severity, application, words, newest: Some(newest), ..Sought::default() };
+    let found = catalogue.messages(&catalogue.run(run)?.entry.partition, &sought)?;
+    let told = found.into_iter().map(|message| json!(message));
+    Ok(told.map(|message| if json { message.to_string() } else { line(&message) } + "\n").collect())
+}
+
 /// Who sits at this terminal.
 pub(crate) fn operator() -> String {
     let named = ["WEIR_OPERATOR", "USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
@@ -82,14 +92,15 @@ pub(crate) fn operator() -> String {
 
 fn table(runs: &[Entry]) -> String {
     let mut text = format!(
-        "{:>8}  {:16}  {:19}  {:>13}  {:11}  {:>14}  {:>9}  {:>7}\n",
-        "run", "partition", "began", "took", "quality", "recorded", "size", "remarks"
+        "{:>8}  {:16}  {:12}  {:19}  {:>13}  {:11}  {:>14}  {:>9}  {:>7}\n",
+        "run", "partition", "operator", "began", "took", "quality", "recorded", "size", "remarks"
     );
     for run in runs {
         text += format!(
-            "{:>8}  {:16}  {:19}  {:>13}  {:11}  {:>14}  {:>9}  {:>7}",
+            "{:>8}  {:16}  {:12}  {:19}  {:>13}  {:11}  {:>14}  {:>9}  {:>7}",
             number(run),
             run.partition,
+            run.operator,
             local(run.began),
             took(run).unwrap_or_default(),
             quality(run),

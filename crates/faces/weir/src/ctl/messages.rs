@@ -6,7 +6,7 @@ use serde_json::Value;
 use service::{RunControl, Unheard};
 use terminal::{Exit, complain, on_standard_streams};
 
-use crate::cli::MessagesArgs;
+use crate::cli::{MessagesArgs, SoughtArgs};
 
 /// Shows the messages that are wanted, and goes on with those that follow if it is to.
 pub(super) fn messages(found: &RunControl, wanted: &MessagesArgs) -> Result<Exit, Unheard> {
@@ -25,7 +25,7 @@ pub(super) fn messages(found: &RunControl, wanted: &MessagesArgs) -> Result<Exit
         behind = said.iter().filter_map(|message| message["number"].as_u64()).fold(behind, u64::max);
         Ok(on_standard_streams(|out, _| {
             for message in said {
-                let text = if wanted.json { message.to_string() } else { line(message) };
+                let text = if wanted.sought.json { message.to_string() } else { line(message) };
                 writeln!(out, "{text}")?;
             }
             out.flush().map(|()| Exit::Well)
@@ -44,20 +44,21 @@ pub(super) fn messages(found: &RunControl, wanted: &MessagesArgs) -> Result<Exit
 }
 
 fn query(wanted: &MessagesArgs, behind: u64) -> Vec<(&'static str, String)> {
-    let MessagesArgs { severity, application, run, words, .. } = wanted;
-    let mut query = vec![("behind", behind.to_string())];
-    query.extend(severity.clone().map(|severity| ("severity", severity)));
+    let MessagesArgs { sought: SoughtArgs { severity, application, words, newest, .. }, run, before, .. } = wanted;
+    let mut query = vec![("behind", behind.to_string()), ("newest", newest.to_string())];
+    query.extend(severity.map(|severity| ("severity", severity.name().to_owned())));
     query.extend(application.clone().map(|application| ("application", application)));
     query.extend(run.map(|run| ("run", run.to_string())));
     query.extend(words.clone().map(|words| ("words", words)));
+    query.extend(before.map(|before| ("before", before.to_string())));
     query
 }
 
-/// `12:00:00 warning run 7: sfi-1 is lost (3 times), because: …`.
-fn line(message: &Value) -> String {
+/// `2026-11-29 12:00:00 warning run 7: sfi-1 is lost (3 times), because: …`.
+pub(crate) fn line(message: &Value) -> String {
     let text = |key: &str| message[key].as_str().unwrap_or_default();
     let at = message["at_ms"].as_i64().and_then(chrono::DateTime::from_timestamp_millis).unwrap_or_default();
-    let mut line = format!("{} {}", at.with_timezone(&chrono::Local).format("%H:%M:%S"), text("severity"));
+    let mut line = format!("{} {}", at.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M:%S"), text("severity"));
     // A line grows without errors.
     if let Some(run) = message["run"].as_u64() {
         let _ = write!(line, " run {run}");
@@ -81,8 +82,8 @@ mod tests {
     #[test]
     fn a_line_says_all_of_a_message() {
         let message = json!({ "at_ms": 0, "severity": "error", "run": 7, "text": "sfi-1 is lost", "repeats": 2, "causes": ["a", "b"] });
-        assert_eq!(line(&message)[8..], *" error run 7: sfi-1 is lost (3 times), because: a, because: b");
+        assert_eq!(line(&message)[19..], *" error run 7: sfi-1 is lost (3 times), because: a, because: b");
         let message = json!({ "at_ms": 0, "severity": "notice", "run": null, "text": "nobody commands", "repeats": 0, "causes": [] });
-        assert_eq!(line(&message)[8..], *" notice: nobody commands");
+        assert_eq!(line(&message)[19..], *" notice: nobody commands");
     }
 }

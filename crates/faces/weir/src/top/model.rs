@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 
 use serde::Deserialize;
+use service::SourceRates;
 
 /// What stands on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) status: Status,
     pub(super) stages: Vec<Stage>,
+    /// Those that send by themselves.
+    pub(super) sources: Vec<SourceRates>,
     /// The newest last.
     pub(super) messages: VecDeque<Message>,
     /// Rates of the last seconds, one each second while a run goes on; the newest last.
@@ -17,12 +20,21 @@ pub(super) struct Model {
     pub(super) silence: Option<String>,
     /// Why the last order was not carried out.
     pub(super) refusal: Option<String>,
-    /// Each application has a line, rather than each stage.
-    pub(super) has_applications: bool,
+    /// What has a line of the table each.
+    pub(super) lines: Lines,
     /// So many lines of the table stand above the screen.
     pub(super) scrolled: usize,
     /// An order that waits for a yes.
     pub(super) asked: Option<String>,
+}
+
+/// What has a line of the table each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Lines {
+    #[default]
+    Stages,
+    Applications,
+    Sources,
 }
 
 /// What comes in.
@@ -31,7 +43,7 @@ pub(super) enum News {
     Message(Message),
     /// All that are kept.
     Messages(Vec<Message>),
-    Stages(Vec<Stage>),
+    Dataflow(Vec<Stage>, Vec<SourceRates>),
     Trend(Vec<Sample>),
     /// A second has gone.
     Second,
@@ -119,6 +131,7 @@ pub(super) struct Application {
     pub(super) rate_hz: f64,
     pub(super) in_hand: Option<u64>,
     pub(super) waits: Vec<Wait>,
+    pub(super) silent_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -146,7 +159,9 @@ impl Model {
                 // It is no order any more.
                 self.asked.take_if(|asked| *asked != TAKE_COMMAND && !self.status.verbs.contains(asked));
             }
-            News::Stages(stages) => (self.stages, self.silence) = (stages, None),
+            News::Dataflow(stages, sources) => {
+                (self.stages, self.sources, self.silence) = (stages, sources, None);
+            }
             News::Message(message) => self.say(message),
             News::Messages(messages) => {
                 self.messages.clear();
@@ -202,11 +217,8 @@ impl Model {
                 self.asked = Some(TAKE_COMMAND.to_owned());
                 Wish::Nothing
             }
-            'a' => {
-                self.has_applications = !self.has_applications;
-                self.scrolled = 0;
-                Wish::Nothing
-            }
+            'a' => self.show(Lines::Applications),
+            'o' => self.show(Lines::Sources),
             _ => match self.verb_of(key) {
                 Some(verb) if UNASKED.contains(&verb.as_str()) => Wish::Order(verb),
                 asked => {
@@ -217,6 +229,13 @@ impl Model {
         }
     }
 
+    /// Shows these lines, or the stages again.
+    fn show(&mut self, lines: Lines) -> Wish {
+        self.lines = if self.lines == lines { Lines::Stages } else { lines };
+        self.scrolled = 0;
+        Wish::Nothing
+    }
+
     fn verb_of(&self, key: char) -> Option<String> {
         let (_, verb) = ORDERS.iter().find(|(letter, _)| *letter == key)?;
         self.status.verbs.iter().find(|possible| possible == verb).cloned()
@@ -224,8 +243,16 @@ impl Model {
 
     /// Moves the table by some lines, of which there are so many.
     pub(super) fn scroll(&mut self, lines: isize) {
-        let all = if self.has_applications { self.applications().count() } else { self.stages.len() };
-        self.scrolled = self.scrolled.saturating_add_signed(lines).min(all.saturating_sub(1));
+        self.scrolled = self.scrolled.saturating_add_signed(lines).min(self.rows().saturating_sub(1));
+    }
+
+    /// How many lines the table has.
+    pub(super) fn rows(&self) -> usize {
+        match self.lines {
+            Lines::Stages => self.stages.len(),
+            Lines::Applications => self.applications().count(),
+            Lines::Sources => self.sources.len(),
+        }
     }
 
     pub(super) fn applications(&self) -> impl Iterator<Item = (&Stage, &Application)> {

@@ -1,5 +1,6 @@
 //! Draws what is known of a partition.
 
+use core::slice;
 use core::time::Duration;
 
 use partition::human::{elapsed, grouped, percent, si};
@@ -9,7 +10,9 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, Wrap};
 
-use super::model::{LastRun, Model, Rates, Run, Wait};
+use service::SourceRates;
+
+use super::model::{Application, LastRun, Lines, Model, Rates, Run, Wait};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +24,8 @@ pub(super) struct View {
 impl View {
     pub(super) fn draw(self, frame: &mut Frame<'_>, model: &Model) {
         let troubles = model.status.run.iter().map(|run| run.troubles.len() as u16).sum::<u16>().min(TROUBLES_MAX);
-        let rows = if model.has_applications { model.applications().count() } else { model.stages.len() };
         // The table has what it needs, as long as some messages stay.
-        let table = Constraint::Length(u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(1));
+        let table = Constraint::Length(u16::try_from(model.rows()).unwrap_or(u16::MAX).saturating_add(1));
         let rates = Constraint::Length(if frame.area().height < LOW { 0 } else { RATES_HEIGHT });
         let [head, sentence, run, chart, applications, messages, foot] = Layout::vertical([
             Constraint::Length(1),
@@ -100,10 +102,17 @@ impl View {
     }
 
     fn table(self, frame: &mut Frame<'_>, area: Rect, model: &Model) {
-        let row = |name: String, rate: f64, unit: &str, in_hand: Option<u64>, wait: Option<&Wait>| {
+        if model.lines == Lines::Sources {
+            return self.sources(frame, area, model);
+        }
+        let row = |name: String, rate: f64, unit: &str, in_hand: Option<u64>, applications: &[Application]| {
+            let silent = applications.iter().find_map(|one| Some((one, one.silent_s?)));
+            let wait = longest(applications.iter().flat_map(|one| &one.waits));
             let is_blocked = wait.is_some_and(|wait| wait.share > BLOCKED);
-            let words = wait.filter(|wait| wait.share >= SHOWN);
-            let words = words.map(|wait| format!("{:>5}  {}", percent(wait.share), wait.words));
+            let words = match (silent, wait.filter(|wait| wait.share >= SHOWN)) {
+                (Some((one, silent_s)), _) => Some(format!("{} is silent for {silent_s:.0} s", one.name)),
+                (None, wait) => wait.map(|wait| format!("{:>5}  {}", percent(wait.share), wait.words)),
+            };
             let row = Row::new([
                 Cell::from(name),
                 Cell::from(Text::from(si(rate, "Hz")).right_aligned()),
@@ -111,24 +120,27 @@ impl View {
                 Cell::from(Text::from(in_hand.map(grouped).unwrap_or_default()).right_aligned()),
                 Cell::from(words.unwrap_or_default()),
             ]);
-            if is_blocked { row.style(self.warn()) } else { row }
+            match (silent, is_blocked) {
+                (Some(_), _) => row.style(self.bad()),
+                (None, true) => row.style(self.warn()),
+                (None, false) => row,
+            }
         };
-        let rows: Vec<Row<'_>> = if model.has_applications {
+        let rows: Vec<Row<'_>> = if model.lines == Lines::Applications {
             let of = |(stage, one): (&super::model::Stage, &super::model::Application)| {
-                row(one.name.clone(), one.rate_hz, &stage.unit, one.in_hand, longest(one.waits.iter()))
+                row(one.name.clone(), one.rate_hz, &stage.unit, one.in_hand, slice::from_ref(one))
             };
             model.applications().skip(model.scrolled).map(of).collect()
         } else {
             let of = |stage: &super::model::Stage| {
                 let count = stage.applications.len();
                 let name = if count > 1 { format!("{} × {count}", stage.name) } else { stage.name.clone() };
-                let waits = stage.applications.iter().flat_map(|one| &one.waits);
-                row(name, stage.rate_hz, &stage.unit, stage.in_hand, longest(waits))
+                row(name, stage.rate_hz, &stage.unit, stage.in_hand, &stage.applications)
             };
             model.stages.iter().skip(model.scrolled).map(of).collect()
         };
         let widths = [22, 9, 12, 9].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]);
-        let kind = if model.has_applications { "application" } else { "stage" };
+        let kind = if model.lines == Lines::Applications { "application" } else { "stage" };
         let header = Row::new([
             Cell::from(kind),
             Cell::from(Text::from("rate").right_aligned()),
@@ -136,6 +148,38 @@ impl View {
             Cell::from(Text::from("in hand").right_aligned()),
             Cell::from("who waits for whom"),
         ]);
+        frame.render_widget(Table::new(rows, widths).header(header.style(self.soft())), area);
+    }
+
+    /// What comes of each source, and what is wrong with it.
+    fn sources(self, frame: &mut Frame<'_>, area: Rect, model: &Model) {
+        let number = |text: String| Cell::from(Text::from(text).right_aligned());
+        let row = |shown: &SourceRates| {
+            let source = &shown.source;
+            let row = Row::new([
+                Cell::from(source.link.name.clone()),
+                Cell::from(source.link.state.clone()),
+                number(si(shown.fragments_hz, "Hz")),
+                number(si(shown.bytes_per_s, "B/s")),
+                number(source.last_number.map(grouped).unwrap_or_default()),
+                Cell::from(shown.remarks()),
+            ]);
+            match source.link.state.as_str() {
+                "lost" => row.style(self.bad()),
+                "awaited" | "down" | "xoff" => row.style(self.warn()),
+                _ => row,
+            }
+        };
+        let header = Row::new([
+            Cell::from("source"),
+            Cell::from("state"),
+            number("rate".to_owned()),
+            number("bytes".to_owned()),
+            number("last number".to_owned()),
+            Cell::from("remarks"),
+        ]);
+        let widths = [16, 10, 9, 9, 13].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]);
+        let rows = model.sources.iter().skip(model.scrolled).map(row);
         frame.render_widget(Table::new(rows, widths).header(header.style(self.soft())), area);
     }
 
@@ -169,8 +213,10 @@ impl View {
         if let Some(why) = &model.refusal {
             return Line::styled(why.clone(), self.bad());
         }
-        let other = if model.has_applications { "stages" } else { "applications" };
-        let keys = model.orders().chain([('t', "take command"), ('a', other), ('q', "quit")]);
+        let or_stages = |lines, other| if model.lines == lines { "stages" } else { other };
+        let applications = ('a', or_stages(Lines::Applications, "applications"));
+        let sources = Some(('o', or_stages(Lines::Sources, "sources"))).filter(|_| !model.sources.is_empty());
+        let keys = model.orders().chain([('t', "take command"), applications]).chain(sources).chain([('q', "quit")]);
         let spans = keys.flat_map(|(key, what)| {
             [Span::styled(key.to_string(), Modifier::REVERSED), Span::raw(format!(" {what}   "))]
         });
@@ -181,7 +227,7 @@ impl View {
         self.coloured(match state {
             "running" => Color::Green,
             "fault" => Color::Red,
-            "paused" | "draining" => Color::Yellow,
+            "booting" | "paused" | "draining" => Color::Yellow,
             _ => return Style::new(),
         })
     }
@@ -249,7 +295,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::model::{Application, Message, News, Operator, Sample, Stage, Status};
+    use super::super::model::{Message, News, Operator, Sample, Stage, Status};
     use super::*;
 
     fn drawn(model: &Model, width: u16, height: u16) -> String {
@@ -272,8 +318,13 @@ mod tests {
         };
         let run = Run { number: Some(7), elapsed_s: 83.4, recorded: 10_250, rates, troubles: Vec::new() };
         let waits = vec![Wait { words: "sfi-2 for efd-1: no request from the event filter".into(), share: 0.42 }];
-        let application =
-            |name: &str, waits: Vec<Wait>| Application { name: name.into(), rate_hz: 615.0, in_hand: Some(4), waits };
+        let application = |name: &str, waits: Vec<Wait>| Application {
+            name: name.into(),
+            rate_hz: 615.0,
+            in_hand: Some(4),
+            waits,
+            silent_s: None,
+        };
         let applications = vec![application("sfi-1", Vec::new()), application("sfi-2", waits)];
         let stages = vec![
             Stage { name: "level 1".into(), unit: "events".into(), rate_hz: 12_340.0, ..Stage::default() },
@@ -291,7 +342,7 @@ mod tests {
         };
         let mut model = Model::default();
         model.take(News::Status(status));
-        model.take(News::Stages(stages));
+        model.take(News::Dataflow(stages, Vec::new()));
         let samples = (0..200).map(|second| Sample { rates: Rates { level1_hz: f64::from(second) * 60.0, ..rates } });
         model.take(News::Trend(samples.collect()));
         model.take(News::Message(Message {
@@ -324,6 +375,19 @@ mod tests {
         model.on_key('a');
         let text = drawn(&model, 80, 24);
         assert!(text.contains("sfi-1                     615 Hz events               4\n"), "{text}");
+        model.stages[1].applications[1].silent_s = Some(12.3);
+        assert!(drawn(&model, 80, 24).contains("sfi-2 is silent for 12 s"), "{}", drawn(&model, 80, 24));
+        model.on_key('o');
+        let source = serde_json::json!({
+            "application": "ros-1", "name": "tlu", "id": 1, "state": "xoff", "fragments": 30, "bytes": 3000, "sent": 0, "kept": 20,
+            "missing": 0, "never_triggered": 0, "late": 3, "doubled": 0, "unplaced": 0, "damaged": 0, "lost": 0, "in_buffers": 8,
+            "last_number": 1234, "last_time_ns": null, "status": "armed", "fragments_hz": 1500.0, "bytes_per_s": 60e3,
+        });
+        let sources = vec![serde_json::from_value(source).unwrap()];
+        model.take(News::Dataflow(model.stages.clone(), sources));
+        let text = drawn(&model, 80, 24);
+        assert!(text.contains("tlu              xoff        1.50 kHz   60 kB/s         1 234 3 late, armed"), "{text}");
+        assert!(text.contains("a applications   o stages   q quit"), "{text}");
         model.on_key('x');
         assert!(drawn(&model, 80, 24).contains("stop? y: yes, any other key: no"));
     }

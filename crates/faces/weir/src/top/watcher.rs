@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use service::{RunControl, Unheard};
 
-use super::model::{News, Stage};
+use super::model::News;
 use crate::commands::operator;
 
 /// Sends what happens at the service of a partition, until nobody wants to know.
@@ -72,7 +72,10 @@ fn hear(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
 /// What nobody announces, each second.
 fn look(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
     match RunControl::find(partition, operator()).and_then(|found| found.get("dataflow")) {
-        Ok(Ok(mut dataflow)) => tell(news, News::Stages(read::<Vec<Stage>>(dataflow["stages"].take())))?,
+        Ok(Ok(mut dataflow)) => {
+            let (stages, sources) = (read(dataflow["stages"].take()), read(dataflow["sources"].take()));
+            tell(news, News::Dataflow(stages, sources))?;
+        }
         Ok(Err(why)) => tell(news, News::Silence(why))?,
         Err(error) => tell(news, News::Silence(error.to_string()))?,
     }

@@ -245,6 +245,12 @@ fn class(name: &str) -> String {
     format!("{:?}", format!("{}:{name}", file.display()))
 }
 
+/// With one task that is always busy.
+pub(crate) fn slow_one(test: &str) -> Option<Job> {
+    let job = unlimited(test, "Slow", false)?.set("pt.parameters", "{ seconds = 0.03 }").set("pt.count", "1");
+    Some(job.set("ros.count", "2"))
+}
+
 /// A run that goes on, with tasks that are always busy.
 fn slow(test: &str, processes: bool) -> Option<Running> {
     let job = unlimited(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.03 }").set("pt.count", "3");

@@ -60,6 +60,18 @@ fn a_number_that_a_source_skips_is_named_with_its_source() {
 }
 
 #[test]
+fn fragments_in_any_order_get_into_their_events_where_that_is_said() {
+    let beam = Beam::new(false);
+    let running = beam.job().set("source.1.ordered", "false").start();
+    let skips = [Skips::Nothing, Skips::Order, Skips::Nothing];
+    let sources = [0, 1, 2].map(|place| beam.source(place, 100, skips[place]));
+    let (ended, summary) = running.end().expect_ok();
+    let sent = sources.map(|source| source.join().unwrap());
+    assert_eq!(in_files(ended.output()), together(&sent));
+    assert_eq!((summary.count("recorded"), missing(&summary)), (EVENTS, vec![0; 3]));
+}
+
+#[test]
 fn an_event_without_a_source_is_dropped_or_kept_apart_as_its_policy_says() {
     let causes = ["built_incomplete", "filter_debug"];
     for (policy, withheld, causes) in [("drop", [1, 0], &causes[..1]), ("debug-stream", [0, 1], &causes[..])] {
@@ -170,6 +182,8 @@ enum Skips {
     /// It reserves, and never commits.
     Commit,
     Number(u64),
+    /// The order of its numbers: of each eight the last comes first.
+    Order,
     /// All numbers, and all behind so many fragments.
     Count(u64),
     /// The end: it goes on until the link is closed.
@@ -241,13 +255,14 @@ impl Beam {
             let last = match skips {
                 Skips::Stop | Skips::Commit => u64::MAX,
                 Skips::Count(count) => count,
-                Skips::Nothing | Skips::NoIdleMark | Skips::Number(_) => EVENTS,
+                Skips::Nothing | Skips::NoIdleMark | Skips::Number(_) | Skips::Order => EVENTS,
             };
             let mut sent = Payloads::new();
             for number in (0..last).filter(|number| skips != Skips::Number(*number)) {
                 while number == EVENTS / 2 && is_held.load(Relaxed) {
                     sender.wait(Duration::from_millis(10)).unwrap();
                 }
+                let number = if skips == Skips::Order { number ^ 7 } else { number };
                 let payload = payload(place, number, len);
                 loop {
                     if let Ok(Some(slot)) = sender.reserve(payload.len())

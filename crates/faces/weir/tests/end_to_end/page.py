@@ -41,6 +41,7 @@ def shift(browser: Browser, link: str, screenshots: Path) -> None:
     moves(page)
     an_event_is_looked_into(page)
     a_histogram_is_looked_at(page)
+    a_time_is_pointed_at(page)
     look_at_all(browser, link, screenshots, "running")
 
     # By keyboard alone: the orders are reached, and the focus stays with them.
@@ -125,6 +126,30 @@ def a_histogram_is_looked_at(page: Page) -> None:
     with page.expect_download() as saved:
         page.get_by_role("link", name="Save its histograms").click()
     assert saved.value.suggested_filename == "references.json"
+    by_key(page, "shift")
+
+
+def a_time_is_pointed_at(page: Page) -> None:
+    """The cursor says the values of a time in all charts; a line can be taken out."""
+    by_key(page, "trends")
+    charts = page.locator("#view-trends figure")
+    first, line = charts.first, "polyline.line-2"
+    first.locator(line).first.wait_for(state="attached")
+    first.get_by_role("img").focus()
+    page.keyboard.press("ArrowLeft")
+    for chart in charts.all():
+        expect(chart.locator(".when")).to_have_text(re.compile(r"at \d\d:\d\d:\d\d, run 1"))
+        expect(chart.locator("line.cursor")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(charts.last.locator(".when")).to_have_text("")
+    charts.last.get_by_role("img").hover()
+    expect(first.get_by_role("img", name=re.compile(r"^Events per second: level 1 .* at \d\d:\d\d:\d\d"))).to_be_visible()
+    recorded = first.get_by_role("button", name=re.compile("^recorded"))
+    recorded.click()
+    expect(first.locator(line)).to_have_count(0)
+    expect(recorded).to_have_attribute("aria-pressed", "false")
+    recorded.click()
+    expect(first.locator(line).first).to_be_attached()
     by_key(page, "shift")
 
 

@@ -30,7 +30,7 @@ fn people_take_data_at_the_page_and_find_it() {
 }
 
 /// The browser; without it the test is skipped by name.
-fn chromium(test: &str) -> Option<std::ffi::OsString> {
+pub(crate) fn chromium(test: &str) -> Option<std::ffi::OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("chromium")).find(|path| path.is_file());
     if found.is_none() {

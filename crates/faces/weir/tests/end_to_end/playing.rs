@@ -1,6 +1,7 @@
 //! Sources that the partition plays itself: what stands behind their links takes them for detectors.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use configuration::SizeSpread;
 use nix::sys::signal::Signal;
@@ -11,7 +12,7 @@ use weir_source::{Reading, Source};
 use crate::account::Summary;
 use crate::files::check_all;
 use crate::played::{data, data_of};
-use crate::running::{Job, examples};
+use crate::running::{Job, examples, program};
 use crate::served::Served;
 
 #[test]
@@ -129,7 +130,7 @@ fn it_is_said_which_sources_are_played_and_which_cannot_be() {
     let ended = example("test-beam").checked().run().expect(0);
     let said = "it plays sources itself (emulator): tlu, telescope, device";
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
-    let some = || Job::example("test-beam").with(&["--play-sources=tlu,device"]).checked();
+    let some = || Job::example("test-beam").with(&["--await-sources=telescope"]).checked();
     let refused = some().run().expect(1).stderr;
     assert!(refused.contains("tlu is played and telescope is not: their times cannot match"), "{refused}");
     let some = some().set("source.1.clock", "none").run().expect(0);
@@ -137,13 +138,53 @@ fn it_is_said_which_sources_are_played_and_which_cannot_be() {
     for (name, arguments, words) in [
         (
             "test-beam",
-            "--play-sources=board",
+            "--await-sources=board",
             "names of sources that are programs (tlu, telescope, device), found \"board\"",
         ),
-        ("quickstart", "--play-sources", "there is nothing to play"),
+        ("quickstart", "--play-sources", "no [[source]] is a program"),
+        ("quickstart", "--await-sources", "no [[source]] is a program"),
     ] {
         let ended = Job::example(name).with(&[arguments]).run().expect(1);
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
+
+/// The commands that the run says, as they stand there.
+#[test]
+fn a_run_names_whom_it_waits_for_and_what_takes_their_place() {
+    let job =
+        example("test-beam").with(&["--await-sources"]).patient().set("run.events", "200").set("level1.grace", "60 s");
+    let folder = job.directory().to_owned();
+    let mut running = job.start();
+    let play = "with --play-sources the partition plays the sources that it waits for";
+    running.until("it says whom it waits for", |running| running.error_output().contains(play));
+    let said = running.error_output();
+    let named = |name: &str| {
+        let awaited = format!("waits for source {name} at shm:");
+        let line = said.lines().find(|line| line.contains(&awaited)).unwrap_or_else(|| panic!("{name}: {said}"));
+        line.split('`').nth(1).expect("a command").to_owned()
+    };
+    let feeds = ["tlu", "telescope", "device"].map(|name| {
+        let words = named(name).replacen("weir ", "", 1);
+        let mut feed = Command::new("sh");
+        feed.arg("-c").arg(format!("exec {} {words}", program())).env("XDG_RUNTIME_DIR", &folder);
+        feed.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    });
+    let (_, summary) = running.end().expect_ok();
+    assert_eq!((summary.count("recorded"), summary.count("built_incomplete")), (200, 0));
+    for mut feed in feeds {
+        assert!(feed.wait().unwrap().success());
+    }
+}
+
+/// As they stand in the documents, without a flag or another program.
+#[test]
+fn the_examples_of_sources_take_data_as_they_stand() {
+    for (name, sources) in [("test-beam", 3), ("streaming", 8)] {
+        let (ended, summary) = example(name).run().expect_ok();
+        check_all(ended.output());
+        assert_played(&summary, &vec!["emulator"; sources]);
+        assert!(summary.count("recorded") > 0 && ended.stdout.contains(": ok, residual 0"), "{}", ended.stdout);
     }
 }
 
@@ -163,9 +204,9 @@ fn a_played_source_that_the_input_does_not_have_is_named_with_those_that_it_has(
     }
 }
 
-/// An example that plays its sources, at addresses of its own.
+/// An example, at addresses of its own.
 fn example(name: &str) -> Job {
-    in_own_folder(Job::example(name).with(&["--play-sources"]))
+    in_own_folder(Job::example(name))
 }
 
 fn in_own_folder(job: Job) -> Job {

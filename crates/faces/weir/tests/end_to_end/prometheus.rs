@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::TempDir;
 
+use crate::children::{self, marked};
 use crate::running::{Job, examples, send, within_deadline};
 use crate::served::{Served, ask};
 
@@ -19,7 +20,7 @@ fn prometheus_knows_the_state_the_rates_and_the_account_of_a_run() {
     let (Some(prometheus), Some(promtool)) = (tool(name, "prometheus"), tool(name, "promtool")) else { return };
     let mut served = Served::start(Job::example("quickstart").patient().set("ros.count", "2"));
     is_right(&promtool, &metrics(&served));
-    let server = Server::start(&prometheus, &served.address);
+    let server = Server::start(&prometheus, &format!("static_configs: [{{ targets: [{:?}] }}]", served.address));
     assert_eq!(server.until("weir_state == 1", |_| true)[0]["metric"]["state"], "absent");
     served.ctl("anna", &["boot"]);
     served.ctl("anna", &["start", "--duration", "1h"]);
@@ -46,6 +47,65 @@ fn prometheus_knows_the_state_the_rates_and_the_account_of_a_run() {
     served.end().expect(0);
 }
 
+/// Run control says where the agents are that it has launched, and each agent shows what its applications take.
+#[test]
+fn prometheus_discovers_the_agents_and_what_their_applications_take() {
+    let name = "prometheus_discovers_the_agents_and_what_their_applications_take";
+    let (Some(prometheus), Some(promtool)) = (tool(name, "prometheus"), tool(name, "promtool")) else { return };
+    let hosts = "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\", roles={sfi=1, ros=1}}]";
+    let served = Served::start(Job::example("quickstart").patient().set("ros.count", "2").set("host", hosts));
+    assert_eq!(served.get("targets"), json!([]));
+    let url = format!("http://{}/api/targets", served.address);
+    let discovery = format!("http_sd_configs: [{{ url: {url:?}, refresh_interval: 1s }}]");
+    let server = Server::start(&prometheus, &discovery);
+    served.ctl("anna", &["boot"]);
+    let lives = server.until("weir_application_lives{host=\"b\"} == 1", |_| true);
+    assert_eq!(lives.len(), 2, "{lives:?}");
+    assert_eq!(lives[0]["metric"]["partition"], "quickstart");
+    server.until("sum(weir_application_starts_total{host=\"a\"}) > 4", |_| true);
+    server.until("weir_application_cpu_seconds_total{application=\"sfi-1\"} > 0", |_| true);
+    server.until("min(weir_application_resident_bytes) > 1e6", |_| true);
+    server.until("weir_agent_silence_seconds < 1", |_| true);
+    for place in of_targets(&served) {
+        is_right(&promtool, &text_at(&place));
+        let other = ask(&place, "GET", "/metrics", &[("Host", "daq.example.org")], "").unwrap();
+        assert_eq!((other.status, ask(&place, "GET", "/", &[], "").unwrap().status), (403, 404));
+    }
+    // What agents could not tell in time is counted by run control.
+    let left_out: Vec<&str> = Vec::from_iter(
+        metrics(&served)
+            .lines()
+            .filter(|line| line.starts_with("weir_agent_beats_left_out_total{"))
+            .map(|line| if line.contains("host=\"b\"") { "b" } else { "a" }),
+    );
+    assert_eq!(left_out, ["a", "b"]);
+    send(of_agent(&served, "sfi-1"), Signal::SIGKILL);
+    server.until("weir_application_lives{application=\"sfi-1\"} == 0", |_| true);
+    server.until("weir_host_state{host=\"b\", state=\"fault\"} == 1", |_| true);
+    served.ctl("anna", &["boot"]);
+    server.until("weir_application_starts_total{application=\"sfi-1\"}", |value| value == "2");
+    served.ctl("anna", &["shutdown"]);
+    assert_eq!(served.get("targets"), json!([]));
+    drop(server);
+    served.running.signal(Signal::SIGINT);
+    served.end().expect(0);
+}
+
+/// The address of each agent.
+fn of_targets(served: &Served) -> Vec<String> {
+    let targets = served.get("targets");
+    let all = targets.as_array().unwrap().iter().map(|target| target["targets"][0].as_str().unwrap().to_owned());
+    let all: Vec<String> = all.collect();
+    assert_eq!(all.len(), 2, "{targets}");
+    all
+}
+
+/// The process of an application that an agent has started.
+fn of_agent(served: &Served, application: &str) -> i32 {
+    let processes = marked(served.running.directory().path());
+    processes.into_iter().find(|pid| children::name(*pid).as_deref() == Some(application)).unwrap()
+}
+
 /// What the panels of the dashboard ask for, as Grafana would.
 fn of_dashboard() -> Vec<String> {
     let text = fs::read_to_string(examples().join("monitoring/grafana.json")).unwrap();
@@ -58,7 +118,7 @@ fn of_dashboard() -> Vec<String> {
     expressions
 }
 
-/// A server that scrapes one service. Dropping it ends it.
+/// A server that scrapes. Dropping it ends it.
 struct Server {
     child: Child,
     address: String,
@@ -66,12 +126,13 @@ struct Server {
 }
 
 impl Server {
-    fn start(prometheus: &Path, target: &str) -> Self {
+    /// It finds what it scrapes by these lines of its configuration.
+    fn start(prometheus: &Path, targets: &str) -> Self {
         let directory = TempDir::new("prometheus");
         let rules = examples().join("monitoring/alerts.yml").display().to_string();
         let configuration = format!(
             "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [{rules:?}]\n\
-             scrape_configs:\n  - job_name: weir\n    static_configs: [{{ targets: [{target:?}] }}]\n"
+             scrape_configs:\n  - job_name: weir\n    {targets}\n"
         );
         fs::write(directory.join("prometheus.yml"), configuration).unwrap();
         // It cannot be told to take any free port and say which one; so it has a loopback address of its own.
@@ -113,7 +174,11 @@ impl Drop for Server {
 }
 
 fn metrics(served: &Served) -> String {
-    let answer = served.ask("GET", "/metrics", &[], "");
+    text_at(&served.address)
+}
+
+fn text_at(address: &str) -> String {
+    let answer = ask(address, "GET", "/metrics", &[], "").unwrap();
     assert!(answer.status == 200 && answer.head.contains("text/plain; version=0.0.4"), "{answer:?}");
     answer.body
 }

@@ -37,6 +37,17 @@ impl Served {
         Self { running, address, key }
     }
 
+    /// Starts it at all addresses of this machine, where what is said is encrypted. It is asked at loopback, as commands of the same user
+    /// ask it.
+    pub(crate) fn start_encrypted(job: Job, partition: &str) -> Self {
+        let mut running = job.served_at("0.0.0.0:0").start();
+        running.until("somebody listens", |running| running.error_output().contains("open https://"));
+        let text = fs::read_to_string(running.directory().join(format!("weir/{partition}.json"))).unwrap();
+        let told: Value = serde_json::from_str(&text).unwrap();
+        let [address, key] = ["address", "key"].map(|what| told[what].as_str().unwrap().to_owned());
+        Self { running, address, key }
+    }
+
     /// Starts it once more, and waits until that one listens.
     pub(crate) fn again(&mut self, further: &[&str]) {
         self.running.again(further);

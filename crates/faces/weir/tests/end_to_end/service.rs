@@ -107,8 +107,10 @@ fn runs_follow_one_another_by_themselves_until_somebody_stops_them() {
         let stopped = served.until("the series is over", |status| {
             status["state"] == "booted" && status["run"].is_null() && status["follow"] == 0
         });
-        let next = stopped["last"]["number"].as_u64().unwrap() + 1;
-        assert_eq!(served.ctl("anna", &["start", "--events", "10"]), format!("run {next} has begun\n"));
+        // One that was given up before it began has a number, too.
+        let said = served.ctl("anna", &["start", "--events", "10"]);
+        let next: u64 = said.split(' ').nth(1).and_then(|number| number.parse().ok()).expect(&said);
+        assert!(next > stopped["last"]["number"].as_u64().unwrap(), "{said}");
         served.until("it is over", |status| status["last"]["number"] == next);
     }
     served.running.signal(Signal::SIGTERM);
@@ -290,7 +292,8 @@ fn a_second_interrupt_ends_the_run_at_once() {
     served.ctl("anna", &["boot"]);
     served.ctl("anna", &["start", "--duration", "1h"]);
     served.running.until_recording();
-    let cause = ["no free level-2 worker", "l2pu.count"];
+    // What helps depends on how many processors this machine has.
+    let cause = ["l2sv-1 is busy because l2pu-", "has no free worker"];
     served.until("the cause is named", |status| {
         cause.iter().all(|words| status["sentence"].as_str().unwrap_or_default().contains(words))
     });

@@ -259,5 +259,5 @@ fn until_built(run: &Running, more: u64) {
 }
 
 fn until_said(run: &Running, words: &str) {
-    assert!(run.reports().any(|news| matches!(news, News::Said(text) if text.contains(words))), "the run ended");
+    assert!(run.reports().any(|news| matches!(news, News::Said(said) if said.text.contains(words))), "the run ended");
 }

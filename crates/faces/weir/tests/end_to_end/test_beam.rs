@@ -87,7 +87,7 @@ impl Beam {
         let at = format!("shm:{}/", directory.path().display());
         let path = directory.join("test-beam.toml");
         fs::write(&path, text.replace("at = \"shm:", &format!("at = \"{at}"))).unwrap();
-        Self { job: Some(Job::of(&path).patient()), directory, feeds: Vec::new() }
+        Self { job: Some(Job::of(&path).with(&["--await-sources"]).patient()), directory, feeds: Vec::new() }
     }
 
     fn record(&self, name: &str) -> PathBuf {

@@ -157,6 +157,107 @@ fn of_a_partition_on_hosts_or_with_a_service_are_of_all_its_processes() {
 }
 
 #[test]
+fn of_a_run_that_is_configured_so_are_named_at_its_end() {
+    for (stamps, has_polls) in [("on", false), ("polls", true)] {
+        let job = Job::example("quickstart").patient().events(300).set("run.stamps", stamps);
+        let (ended, summary) = job.run().expect_ok();
+        let file = ended.directory.join("trace/weir.weirtrace");
+        assert!(ended.stderr.contains(&format!("time stamps: {}", file.display())), "{}", ended.stderr);
+        assert_eq!(Trace::read(&file).unwrap().torn_at, None);
+        let told = asked("distribution", std::slice::from_ref(&file), &[]).unwrap();
+        assert_eq!(told.contains("poll "), has_polls, "{told}");
+        if !has_polls {
+            let told = asked("distribution", &[file], &["--section".as_ref(), "record".as_ref()]).unwrap();
+            assert!(told.contains(&format!("{} times: median", summary.count("recorded"))), "{told}");
+        }
+    }
+}
+
+#[test]
+fn of_an_application_that_returns_are_of_both_its_lives() {
+    let job = Job::example("quickstart").processes(true).endless().set("processes.on_loss", "restart");
+    let mut running = job.set("run.stamps", "on").start();
+    running.until_recording();
+    send(running.child("sfi-1"), Signal::SIGKILL);
+    running.until("it is back", |running| running.error_output().contains("sfi-1 is back"));
+    running.until_more_is_recorded();
+    running.signal(Signal::SIGINT);
+    let (ended, _) = running.end().expect_end();
+    let lives = ["sfi-1.weirtrace", "sfi-1.2.weirtrace"].map(|name| ended.directory.join("trace").join(name));
+    let [first, second] = lives.map(|file| Trace::read(&file).unwrap());
+    assert!(first.torn_at.is_some() && second.torn_at.is_none() && second.counts().0 > 0);
+}
+
+/// Run control orders them, on each host.
+#[test]
+fn of_a_run_that_is_served_begin_and_end_by_order() {
+    let hosts = r#"[{name="one", roles={ros=1}}, {name="rest"}]"#;
+    for job in [Job::example("quickstart").patient(), Job::example("quickstart").patient().set("host", hosts)] {
+        let mut served = Served::start(job);
+        let refused = served.refused("anna", &["stamps", "on"], 1);
+        assert!(refused.contains("no application runs: boot first"), "{refused}");
+        served.ctl("anna", &["boot"]);
+        served.ctl("anna", &["start", "--duration", "1h"]);
+        let body = "{\"name\":\"bob\",\"client\":\"c\"}";
+        let answer = served.ask("POST", "/api/orders/stamps", &[("Content-Type", "application/json")], body);
+        assert_eq!(answer.status, 401, "{answer:?}");
+        assert_eq!(served.ctl("anna", &["stamps"]), "no time stamps were written\n");
+        check_ordered(&mut served);
+        // The end of the run ends them, too.
+        served.ctl("anna", &["stamps", "polls"]);
+        served.ctl("anna", &["stop"]);
+        served.until_state("booted");
+        let there = served.get("stamps");
+        assert_eq!((there["stamps"].as_str(), there["awaited"].as_u64()), (Some("polls"), Some(0)), "{there}");
+        let files = files_of(&there);
+        assert!(
+            files.len() > 17 && files.iter().all(|file| file.to_str().unwrap().contains(".2.weirtrace")),
+            "{there}"
+        );
+        assert!(files.iter().all(|file| Trace::read(file).unwrap().torn_at.is_none()));
+        served.running.signal(Signal::SIGINT);
+        served.end().expect(0);
+    }
+}
+
+/// Begins stamps, ends them, and reads them.
+fn check_ordered(served: &mut Served) {
+    let told = served.ctl("anna", &["stamps", "on"]);
+    assert!(told.starts_with("the applications write time stamps\ntime stamps"), "{told}");
+    let before = served.status()["run"]["recorded"].as_u64();
+    served.until("more is recorded", |status| status["run"]["recorded"].as_u64() > before.map(|before| before + 50));
+    let told = served.ctl("anna", &["stamps", "off"]);
+    let there = served.get("stamps");
+    let on_host = |host: Option<&str>| {
+        let files = there["files"].as_array().unwrap().iter();
+        files.filter(|file| file["host"].as_str() == host).count()
+    };
+    match on_host(None) {
+        0 => {
+            assert_eq!((on_host(Some("one")), on_host(Some("rest"))), (1, 17), "{there}");
+            assert!(
+                told.contains("time stamps on host one: /") && told.contains("on host rest: 17 files in /"),
+                "{told}"
+            );
+        }
+        all => assert!(all == 18 && told.contains("time stamps: 18 files in /"), "{told}"),
+    }
+    let files = files_of(&there);
+    assert!(files.iter().all(|file| Trace::read(file).unwrap().torn_at.is_none()), "they are whole");
+    let told = asked("distribution", &files, &["--begin", "l1-accept", "--end", "record"].map(OsStr::new)).unwrap();
+    assert!(told.contains("times: median"), "{told}");
+    let directory = TempDir::new("drawn");
+    for (verb, output) in [("sequence", "sequence.svg"), ("export", "trace.json")] {
+        asked(verb, &files, &["-o".as_ref(), directory.join(output).as_os_str()]).unwrap();
+    }
+}
+
+fn files_of(there: &Value) -> Vec<PathBuf> {
+    let files = there["files"].as_array().unwrap().iter();
+    files.map(|file| PathBuf::from(file["file"].as_str().unwrap())).collect()
+}
+
+#[test]
 fn that_cannot_be_read_or_lacks_what_is_asked_for_is_refused() {
     let traces = TempDir::new("traces");
     let option = format!("--trace={}", traces.path().display());

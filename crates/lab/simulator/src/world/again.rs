@@ -73,7 +73,10 @@ impl World {
             match self.next_until(deadline) {
                 Some(What::Join(event)) => self.on_join_event(event),
                 Some(_) => {}
-                None => panic!("between two runs {:?} have not joined", self.joining().registrar().missing()),
+                None => panic!(
+                    "between two runs {:?} have not joined",
+                    self.joining().registrar().missing().collect::<Vec<_>>()
+                ),
             }
         }
     }

@@ -18,6 +18,7 @@ use membership::participant::{End, Identity, Participant, ParticipantDriver, Pla
 use membership::passage::{Driver, LinkId, Medium, Passage, Recipient, Strand, Way};
 use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters, RunToJoin};
 use membership::run_secret::RunSecret;
+use membership::severity::Severity;
 
 use super::joins::{Impostor, JoinFault, Joins, Moment};
 use super::setup::{Planted, Setup};
@@ -282,7 +283,7 @@ impl RegistrarDriver for Hands<'_> {
         true
     }
 
-    fn announce(&mut self, text: &str) {
+    fn announce(&mut self, _: Severity, text: &str) {
         self.world.trace.tell(self.world.now, text);
     }
 }
@@ -401,6 +402,8 @@ impl World {
     /// The process of an application has ended: its connections are gone, and run control is told.
     pub(super) fn process_ended(&mut self, member: Member, how: &'static str) {
         self.joining().participants[usize::from(member.0.0) - 1] = None;
+        // Its next life knows nothing of what this one has heard.
+        self.joining().heard.retain(|(here, _), _| *here != member.0);
         let links = self.joining().links_of(member);
         links.into_iter().for_each(|link| self.close(link));
         self.tell_ended(member.0, how);

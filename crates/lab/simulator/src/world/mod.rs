@@ -417,7 +417,10 @@ impl World {
                 let limits =
                     RunLimits { duration: self.setup.course.duration, stop_timeout: self.setup.course.stop_timeout };
                 self.with_controller(|controller, now, out| {
-                    let begun = controller.boot().and_then(|()| controller.configure(limits));
+                    let begun = controller
+                        .boot()
+                        .and_then(|()| controller.joined())
+                        .and_then(|()| controller.configure(limits));
                     let begun = begun.and_then(|()| controller.connect()).and_then(|()| controller.start(now, out));
                     begun.expect("a world has one run");
                 });

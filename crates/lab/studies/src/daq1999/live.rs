@@ -185,8 +185,8 @@ struct Said;
 impl Probe for Said {
     fn figures(&mut self, _: &Figures) {}
 
-    fn said(&mut self, text: &str) {
-        terminal::complain(&format!("weir: {text}"));
+    fn said(&mut self, said: &partition::Said) {
+        terminal::complain(&format!("weir: {said}"));
     }
 }
 

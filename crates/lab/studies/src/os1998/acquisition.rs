@@ -1,4 +1,4 @@
-//! The whole chain, each application a process: links, read-out systems, event builder, recorder [OS1998 §3].
+//! The whole chain, each application a process: links that push, read-out systems, event builder, recorder [OS1998 §3].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -66,7 +66,11 @@ impl Acquisition {
             }
         };
         let acquisition = Self { path, text, scratch: Scratch::new().map_err(StudyError::Scratch)? };
-        acquisition.partition(&[]).map(|_| acquisition)
+        if acquisition.partition(&[])?.source.is_empty() {
+            let cause = "expected [[source]], each with play = \"emulator\": links in front of the read-out".to_owned();
+            return Err(StudyError::Scenario { path: acquisition.path, cause });
+        }
+        Ok(acquisition)
     }
 
     pub(super) fn name(&self) -> String {
@@ -99,7 +103,7 @@ impl Acquisition {
         }
         let account = &outcome.account;
         let reasons = outcome.ending.reasons.iter().chain(&account.differences).cloned();
-        if account.residual > 0 || !outcome.ending.reasons.is_empty() || account.recorded == 0 {
+        if account.residual > 0 || !outcome.ending.reasons.is_empty() {
             let reason = format!(
                 "{} events recorded, residual {}: {}",
                 account.recorded,
@@ -113,7 +117,7 @@ impl Acquisition {
         Ok(Taken {
             level1_hz: account.level1 as f64 / seconds,
             recorded_hz: recorded / seconds,
-            cpu_us_per_event: outcome.cpu.as_secs_f64() * 1e6 / recorded,
+            cpu_us_per_event: outcome.cpu.as_secs_f64() * 1e6 / recorded.max(1.0),
         })
     }
 
@@ -121,6 +125,10 @@ impl Acquisition {
     pub(super) fn take_size(&self, event_bytes: u32) -> Result<Size, StudyError> {
         let sizes = self.keys_of_size(event_bytes)?;
         let software = self.take(&sizes)?;
+        if software.recorded_hz == 0.0 {
+            let reason = "nothing was recorded: make run.duration longer".to_owned();
+            return Err(StudyError::Unsound { sample: sizes.join(" "), reason });
+        }
         let mut timer = None;
         for percent in PERCENT_OF_SOFTWARE {
             let rate_hz = (software.recorded_hz * f64::from(percent) / 100.0).max(1.0);
@@ -142,15 +150,14 @@ impl Acquisition {
 
     /// What makes built events so long, headers included.
     fn keys_of_size(&self, event_bytes: u32) -> Result<Vec<String>, StudyError> {
-        let links = self.partition(&[])?.ros;
-        let links = (links.count * links.robs).max(1);
-        let data = (event_bytes / links).saturating_sub(HEADER_BYTES).max(4);
-        let room = u64::from(data) + configuration::FRAGMENT_OVERHEAD_BYTES;
-        Ok(vec![
-            format!("ros.fragment={{kind=\"fixed\",size=\"{data} B\",payload=\"written\"}}"),
-            format!("ros.page_size=\"{} B\"", room.next_multiple_of(4096)),
-            format!("sfi.max_event_size=\"{} B\"", (u64::from(links) + 1) * room.next_multiple_of(4096)),
-        ])
+        let links = self.partition(&[])?.source.len();
+        let data = (event_bytes as usize / links).saturating_sub(HEADER_BYTES).max(4);
+        let room = (data as u64 + configuration::FRAGMENT_OVERHEAD_BYTES).next_multiple_of(4096);
+        let sizes = (0..links).flat_map(|link| {
+            let size = |key: &str| format!("source.{link}.{key}=\"{data} B\"");
+            [size("size_max"), size("emulated.size")]
+        });
+        Ok(sizes.chain([format!("sfi.max_event_size=\"{} B\"", (links as u64 + 1) * room)]).collect())
     }
 }
 
@@ -230,7 +237,7 @@ const PERCENT_OF_SOFTWARE: [u32; 4] = [100, 80, 60, 40];
 /// A rate is kept if level 1 misses no more than this leaves of it.
 const KEPT: f64 = 0.98;
 /// Of a fragment, with its share of those of the event.
-const HEADER_BYTES: u32 = 84;
+const HEADER_BYTES: usize = 84;
 
 const SCENARIO: &str = include_str!("acquisition.toml");
 

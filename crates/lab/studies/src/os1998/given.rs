@@ -147,13 +147,12 @@ fn of_semaphores(found: &Found) -> Conclusion {
 
 fn of_context_switches(found: &Found) -> Conclusion {
     const OF_THE_PAPER: &str = "The time of a context switch gains little from a faster processor (Table 3).";
-    let us = Family::ALL.map(|kind| found.cycle(kind, Class::Normal).context_switch_us());
-    let least = us.iter().copied().fold(f64::INFINITY, f64::min);
-    if least <= 0.0 {
+    let us = Family::ALL.iter().filter_map(|kind| found.cycle(*kind, Class::Normal).context_switch_us());
+    let Some(least) = us.min_by(f64::total_cmp) else {
         let because =
             "The machine was too busy to tell: a ping-pong took less than the locks and unlocks in it.".to_owned();
         return Conclusion { of_the_paper: OF_THE_PAPER, holds: None, because };
-    }
+    };
     let gain = BOARDS[0].context_switch_us / least;
     Conclusion {
         of_the_paper: OF_THE_PAPER,

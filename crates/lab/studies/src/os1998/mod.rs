@@ -8,6 +8,7 @@ mod machine;
 mod processor;
 mod report;
 mod semaphores;
+mod tables;
 
 use std::fs;
 

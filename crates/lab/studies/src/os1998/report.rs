@@ -12,7 +12,7 @@ use super::given::{
 };
 use super::latency::{Latencies, Row, Source, Wait};
 use super::machine::{Class, Load, Machine};
-use super::semaphores::Cycle;
+use super::tables;
 use crate::plot::{Axis, Curve, Look, Plot, Scale};
 use partition::human::si;
 
@@ -49,7 +49,7 @@ fn write_report(text: &mut String, subject: &Subject<'_>, found: &Found, advice:
     writeln!(text, "\n## Whether the conclusions of OS1998 hold here\n")?;
     writeln!(text, "| conclusion | holds | because |\n|---|---|---|")?;
     for conclusion in given::conclusions(found) {
-        let holds = conclusion.holds.map_or("–", |holds| if holds { "yes" } else { "no" });
+        let holds = conclusion.holds.map_or("not told", |holds| if holds { "yes" } else { "no" });
         writeln!(text, "| {} | {holds} | {} |", conclusion.of_the_paper, conclusion.because)?;
     }
     writeln!(text, "\n{MISSING}")?;
@@ -63,7 +63,7 @@ fn write_processors(text: &mut String, found: &Found) -> std::fmt::Result {
     writeln!(text, "| | {} | here, one core |\n|---|{}", names.join(" | "), "---:|".repeat(names.len() + 1))?;
     let speeds: Vec<String> = BOARDS.iter().map(|board| format!("{:.0}", board.dhrystones_hz)).collect();
     writeln!(text, "| Dhrystones/s | {} | {:.0} |", speeds.join(" | "), found.speed.integer_hz)?;
-    let none = " – |".repeat(BOARDS.len());
+    let none = " not given |".repeat(BOARDS.len());
     writeln!(text, "| Whetstone-like, 10⁶ operations/s |{none} {:.0} |", found.speed.floating_mflops)?;
     writeln!(
         text,
@@ -77,12 +77,12 @@ fn write_lock_unlock(text: &mut String, found: &Found) -> std::fmt::Result {
     let loads = Load::ALL.map(|load| load.to_string());
     writeln!(text, "| platform | {} |\n|---|---:|---:|---:|", loads.join(" | "))?;
     for Board { name, lock_unlock_us, .. } in &BOARDS {
-        let cells = lock_unlock_us.map(|us| us.map_or("–".to_owned(), |us| format!("{us}")));
+        let cells = lock_unlock_us.map(|us| us.map_or("not given".to_owned(), |us| format!("{us}")));
         writeln!(text, "| {name} | {} |", cells.join(" | "))?;
     }
     for cycle in &found.cycles {
         let cells = cycle.lock_unlock_us.map(|us| format!("{us:.4}"));
-        writeln!(text, "| here, {} | {} |", name(cycle), cells.join(" | "))?;
+        writeln!(text, "| here, {} | {} |", cycle.name(), cells.join(" | "))?;
     }
     writeln!(
         text,
@@ -95,20 +95,17 @@ fn write_context_switches(text: &mut String, found: &Found) -> std::fmt::Result 
     writeln!(text, "\n## Table 3: context switch [µs]\n")?;
     writeln!(text, "| platform | ping-pong | context switch |\n|---|---:|---:|")?;
     for Board { name, context_switch_us, .. } in &BOARDS {
-        writeln!(text, "| {name} | – | {context_switch_us} |")?;
+        writeln!(text, "| {name} | not given | {context_switch_us} |")?;
     }
     for cycle in &found.cycles {
-        let switch = cycle.context_switch_us();
-        writeln!(text, "| here, {} | {:.3} | {switch:.3} |", name(cycle), cycle.ping_pong_us)?;
+        let switch =
+            cycle.context_switch_us().map_or("not measurable: no more than locks".to_owned(), |us| format!("{us:.3}"));
+        writeln!(text, "| here, {} | {:.3} | {switch} |", cycle.name(), cycle.ping_pong_us)?;
     }
     writeln!(
         text,
         "\nTwo processes on one core; a context switch is half of what their ping-pong takes above two locks and unlocks."
     )
-}
-
-fn name(cycle: &Cycle) -> String {
-    format!("{}, {}", cycle.kind, cycle.class)
 }
 
 fn write_latencies(text: &mut String, machine: &Machine, found: &Found) -> std::fmt::Result {
@@ -134,7 +131,7 @@ fn write_latencies(text: &mut String, machine: &Machine, found: &Found) -> std::
 }
 
 fn quantiles(latencies: &Latencies) -> String {
-    let cell = |part| latencies.us(part).map_or("–".to_owned(), |us| format!("{us:.1}"));
+    let cell = |part| latencies.us(part).map_or("none".to_owned(), |us| format!("{us:.1}"));
     [0.5, 0.999, 1.0].map(cell).join(" / ")
 }
 
@@ -148,7 +145,7 @@ fn write_sizes(text: &mut String, name: &str, sizes: &[Size]) -> std::fmt::Resul
         let bytes = software.recorded_hz * f64::from(*event_bytes);
         let [kept, part] = match timer {
             Some(timer) => [si(timer.recorded_hz, "Hz"), format!("{:.2}", timer.recorded_hz / software.recorded_hz)],
-            None => ["–", "–"].map(str::to_owned),
+            None => ["none is kept", "none is kept"].map(str::to_owned),
         };
         writeln!(
             text,
@@ -162,7 +159,7 @@ fn write_sizes(text: &mut String, name: &str, sizes: &[Size]) -> std::fmt::Resul
         text,
         "\nThe paper: SPIDER took {SOFTWARE_HZ} events/s by software triggers and {INTERRUPTS_HZ} by interrupts on Windows NT, \
          {SOFTWARE_LYNXOS_HZ} by software triggers on LynxOS, of a size that it does not give. The rate by a timer is the highest that was tried \
-         and that level 1 kept."
+         and that level 1 kept. Here detectors push over links of their own, and make their data up: that is in the processor time."
     )
 }
 
@@ -172,9 +169,11 @@ fn write_settings(text: &mut String, found: &Found) -> std::fmt::Result {
     for (setting, taken) in &found.settings {
         let Taken { recorded_hz, cpu_us_per_event, .. } = mean(taken);
         let each: Vec<String> = taken.iter().map(|taken| format!("{:.0}", taken.recorded_hz)).collect();
+        // Applications in real time that spin may leave detectors no processor.
+        let cpu = if recorded_hz == 0.0 { "nothing came".to_owned() } else { format!("{cpu_us_per_event:.1} µs") };
         writeln!(
             text,
-            "| {} | {} | {} | {recorded_hz:.0} | {} | {cpu_us_per_event:.1} µs |",
+            "| {} | {} | {} | {recorded_hz:.0} | {} | {cpu} |",
             setting.layout.name,
             setting.class,
             idle_name(setting.idle),
@@ -186,7 +185,8 @@ fn write_settings(text: &mut String, found: &Found) -> std::fmt::Result {
 
 /// All figures; none of the paper's survives with its points, so that its numbers are lines.
 pub(super) fn plots(found: &Found) -> Vec<Plot> {
-    let mut plots = vec![lock_unlock(found), sizes(&found.sizes)];
+    let mut plots =
+        vec![tables::processors(found), lock_unlock(found), tables::context_switches(found), sizes(&found.sizes)];
     for (class, title) in [
         (Class::Normal, "From the timer to the program, normal"),
         (Class::RealTime, "From the timer to the program, real time"),

@@ -34,9 +34,15 @@ impl Cycle {
         Ok(Self { kind, class, lock_unlock_us, ping_pong_us: ping_pong_us(machine.here, kind, class, each)? })
     }
 
-    /// As the paper derives it: half of what the ping-pong takes more than twice the lock and unlock without load.
-    pub(super) fn context_switch_us(&self) -> f64 {
-        (self.ping_pong_us - 2.0 * self.lock_unlock_us[0]) / 2.0
+    /// In tables.
+    pub(super) fn name(&self) -> String {
+        format!("{}, {}", self.kind, self.class)
+    }
+
+    /// As the paper derives it: half of what the ping-pong takes more than twice the lock and unlock without load. None if it takes no more,
+    /// as on a machine that others keep busy.
+    pub(super) fn context_switch_us(&self) -> Option<f64> {
+        Some((self.ping_pong_us - 2.0 * self.lock_unlock_us[0]) / 2.0).filter(|us| *us > 0.0)
     }
 }
 

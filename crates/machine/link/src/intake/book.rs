@@ -13,6 +13,8 @@ pub(super) struct Book {
     is_started: bool,
     received: u64,
     size_max: usize,
+    /// Whether the source has said that it is here: it does so when it first asks for orders.
+    pub(super) is_configured: bool,
 }
 
 /// What a head says, once it is checked.
@@ -28,7 +30,7 @@ pub(super) enum Entry {
 
 impl Book {
     pub(super) fn new(run: u32, size_max: usize) -> Self {
-        Self { run, former: Vec::new(), is_started: false, received: 0, size_max }
+        Self { run, former: Vec::new(), is_started: false, received: 0, size_max, is_configured: false }
     }
 
     pub(super) fn start(&mut self, run: u32) {

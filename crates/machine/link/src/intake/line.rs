@@ -68,6 +68,15 @@ impl Line {
         }
     }
 
+    /// Whether the source has said that it waits for a run. A device that knows nothing of Weir always does.
+    pub(super) fn is_configured(&self) -> bool {
+        match self {
+            Self::Stream(line) => line.book.is_configured,
+            Self::Shared(line) => line.book.is_configured,
+            Self::Device(_) => true,
+        }
+    }
+
     /// Asks the source whether it lives.
     pub(super) fn ask(&mut self) {
         self.say(&RecordHead::plain(Kind::Ask, 0).encode());

@@ -365,6 +365,11 @@ impl Intake {
         self.line.is_some()
     }
 
+    /// Whether a source is connected that waits for a run, or takes part in one.
+    pub fn is_configured(&self) -> bool {
+        self.line.as_ref().is_some_and(Line::is_configured)
+    }
+
     /// What it has seen.
     pub fn counters(&self) -> IntakeCounters {
         self.counters

@@ -168,7 +168,7 @@ impl SharedLine {
             while let Some((head, body)) = self.inbox.record(TEXT_BYTES_MAX)? {
                 match head.kind {
                     Kind::Status => deliver(Arrival::Status(text(Kind::Status, body)?)),
-                    Kind::Here => {}
+                    Kind::Here => self.book.is_configured = true,
                     kind => return Err(Violation::OutOfTurn { kind }.into()),
                 }
             }

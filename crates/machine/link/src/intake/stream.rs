@@ -190,10 +190,10 @@ impl StreamLine {
     /// Says what the record says, if it is all there.
     fn hear(&mut self, head: &RecordHead, deliver: &mut dyn FnMut(Arrival)) -> Result<bool, Lost> {
         let Some(body) = self.inbox.body(head.len as usize) else { return Ok(false) };
-        if head.kind == Kind::Status {
-            deliver(Arrival::Status(text(Kind::Status, body)?));
-        } else if let Some(arrival) = self.book.arrival(head) {
-            deliver(arrival);
+        match head.kind {
+            Kind::Status => deliver(Arrival::Status(text(Kind::Status, body)?)),
+            Kind::Here => self.book.is_configured = true,
+            _ => self.book.arrival(head).into_iter().for_each(&mut *deliver),
         }
         Ok(true)
     }

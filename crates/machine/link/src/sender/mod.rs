@@ -72,6 +72,8 @@ pub struct Sender {
     late: VecDeque<(RecordHead, Vec<u8>)>,
     /// The length that there was no room for.
     wanted: Option<usize>,
+    /// Whether it has asked for orders: then it is configured.
+    has_waited: bool,
     is_closed: bool,
 }
 
@@ -104,6 +106,7 @@ impl Sender {
             reserved: None,
             late: VecDeque::new(),
             wanted: None,
+            has_waited: false,
             is_closed: false,
         })
     }
@@ -115,6 +118,9 @@ impl Sender {
     /// A partition that does not keep to the protocol.
     pub fn wait(&mut self, timeout: Duration) -> Result<Order, LinkError> {
         let until = clock::now() + timeout;
+        if !std::mem::replace(&mut self.has_waited, true) {
+            self.say_soon(&RecordHead::plain(Kind::Here, 0), &[]);
+        }
         loop {
             self.exchange(true)?;
             if let Some(order) = self.told.next_order(self.is_stopping) {

@@ -1,5 +1,7 @@
 //! The run catalogue, in files of its own.
 
+mod messages;
+
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -20,6 +20,10 @@ impl Checker<'_> {
                 let message = format!("expected the name or address of a host, found {:?}", host.address());
                 self.problem(&[&key("address"), "host"], message);
             }
+            if let Some(metrics) = host.metrics.filter(|at| at.ip().is_unspecified() || at.ip().is_multicast()) {
+                let message = format!("expected the address of an interface and a port, found {metrics}");
+                self.problem(&[&key("metrics"), "host"], message);
+            }
             match host.data(here) {
                 None => {
                     let message = format!(

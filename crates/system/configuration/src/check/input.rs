@@ -108,7 +108,12 @@ impl Checker<'_> {
                 Level1Source::External,
                 false,
             ),
-            ("level1.generator", level1.generator != Generator::default(), Level1Source::Emulator, false),
+            (
+                "level1.generator",
+                level1.generator != Generator::default() && !level1.plays_processors(),
+                Level1Source::Emulator,
+                false,
+            ),
         ];
         for (key, present, of, needed) in keys {
             if present && source != of {
@@ -119,7 +124,8 @@ impl Checker<'_> {
                 self.problem(&[key, "level1.source"], message);
             }
         }
-        for (key, present) in [("level1.rate", level1.rate.is_some()), ("level1.profile", !level1.profile.is_empty())] {
+        let has_rate = level1.rate.is_some() && !level1.plays_processors();
+        for (key, present) in [("level1.rate", has_rate), ("level1.profile", !level1.profile.is_empty())] {
             if !matches!(source, Level1Source::External | Level1Source::Link | Level1Source::Time) || !present {
                 continue;
             }

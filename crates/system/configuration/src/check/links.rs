@@ -77,6 +77,7 @@ impl Checker<'_> {
         if let Some(bits) = source.number_bits.filter(|bits| !(1..=u64::BITS).contains(bits)) {
             self.problem(&[&key("number_bits")], format!("expected 1 to 64 bits, found {bits}"));
         }
+        self.order_of_fragments(place, source);
         self.handshake(place, source);
         self.device(place, source);
         if !(1..=SIZE_MAX).contains(&source.size_max.bytes()) {
@@ -132,10 +133,27 @@ impl Checker<'_> {
             ("offset", source.offset.is_some(), Matching::Time),
             ("inclusive", !source.inclusive, Matching::Time),
             ("first_count", source.first_count.is_some(), Matching::Count),
+            ("ordered", !source.ordered, Matching::Number),
         ];
         for (name, _, of) in keys.into_iter().filter(|(_, is_given, of)| *is_given && matching != *of) {
             let message = format!("only for match = {}, which is {}", word(of), word(matching));
             self.problem(&[&key(name), &key("match")], message);
+        }
+    }
+
+    /// Who triggers gives its fragments one after the other.
+    fn order_of_fragments(&mut self, place: usize, source: &LinkSource) {
+        let key = |key: &str| format!("source.{place}.{key}");
+        if source.ordered {
+            return;
+        }
+        if self.partition.leader() == Some(place) {
+            let message = "expected true, as the source leads: its fragments are the triggers, in order".to_owned();
+            self.problem(&[&key("ordered"), "level1.leader"], message);
+        }
+        if source.handshake == Some(Handshake::Eudet) {
+            let message = "expected true with handshake = \"eudet\", by which triggers come one by one".to_owned();
+            self.problem(&[&key("ordered"), &key("handshake")], message);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What `source.play` demands.
 
 use super::{Checker, word};
-use crate::tables::{LinkSource, Matching, SourceClock};
+use crate::tables::{ByteOrder, FrameCounter, LinkSource, Matching, Play, SourceClock};
 
 impl Checker<'_> {
     /// Times that are played are those of a beam that no program sees.
@@ -10,12 +10,12 @@ impl Checker<'_> {
         let Some(leads) = p.leader() else { return };
         let leader = &p.source[leads];
         let is_timed = p.matching(source) == Matching::Time || source.clock == SourceClock::Model;
-        if leads == place || !is_timed || leader.play.is_some() == source.play.is_some() {
+        if leads == place || !is_timed || leader.played().is_some() == source.played().is_some() {
             return;
         }
         let (key, match_key, clock_key) =
             (format!("source.{place}.play"), format!("source.{place}.match"), format!("source.{place}.clock"));
-        let (played, not) = if source.play.is_some() { (source, leader) } else { (leader, source) };
+        let (played, not) = if source.played().is_some() { (source, leader) } else { (leader, source) };
         let message = format!(
             "{} is played and {} is not: their times cannot match; expected both or neither, or a source without match = \"time\" and \
              clock = \"model\"",
@@ -27,10 +27,12 @@ impl Checker<'_> {
 
     pub(super) fn played(&mut self, place: usize, source: &LinkSource) {
         let p = self.partition;
-        let (Some(play), key) = (source.play, format!("source.{place}.play")) else { return };
-        if !source.is_program() {
+        let (Some(play), key) = (source.played(), format!("source.{place}.play")) else { return };
+        if source.is_slink() {
+            self.played_slink(place, source, play);
+        } else if !source.is_program() {
             let message = format!(
-                "only for a program, with shm: or tcp:; `weir feed {}` can be a device there",
+                "only for a program or an S-LINK, with shm:, tcp: or slink:; `weir feed {}` can be a device there",
                 source.address()
             );
             self.problem(&[&key, &format!("source.{place}.at")], message);
@@ -50,4 +52,28 @@ impl Checker<'_> {
             self.problem(&[&key, "input.files"], message);
         }
     }
+    /// A front end that is played sends ROD fragments, which have one form.
+    fn played_slink(&mut self, place: usize, source: &LinkSource, play: Play) {
+        let key = format!("source.{place}.play");
+        if play != Play::Emulator {
+            let message = format!("expected \"emulator\" with an S-LINK, found {}", word(play));
+            self.problem(&[&key, &format!("source.{place}.at")], message);
+        }
+        let Some(frame) = &source.frame else { return };
+        let order = |counter: &FrameCounter| counter.order.unwrap_or(frame.order);
+        let is_rod = |counter: &FrameCounter| {
+            let FrameCounter { at, width, .. } = *counter;
+            (at, width, order(counter)) == (ROD_COUNTER_AT, 4, ByteOrder::Little)
+        };
+        if !frame.counter.as_ref().is_some_and(is_rod) {
+            let message = format!(
+                "an S-LINK that is played sends ROD fragments: expected order = \"little\" and counter = {{ at = {ROD_COUNTER_AT}, width = 4 }}, \
+                 the level-1 id"
+            );
+            self.problem(&[&format!("source.{place}.frame"), &key], message);
+        }
+    }
 }
+
+/// Where the level-1 id of a ROD fragment is, in bytes.
+const ROD_COUNTER_AT: u32 = 20;

@@ -1,8 +1,8 @@
 //! What level-1 processors outside demand: `[[level1.processor]]`.
 
 use super::links::is_place;
-use super::{Checker, is_word};
-use crate::tables::Level1;
+use super::{Checker, is_word, word};
+use crate::tables::{Level1, Play, Processor};
 
 impl Checker<'_> {
     pub(super) fn processors(&mut self, level1: &Level1) {
@@ -38,12 +38,16 @@ impl Checker<'_> {
         if let Some(bits) = processor.number_bits.filter(|bits| !(1..=u64::BITS).contains(bits)) {
             self.problem(&[&key("number_bits")], format!("expected 1 to 64 bits, found {bits}"));
         }
+        if let Some(play) = processor.play.filter(|play| *play != Play::Emulator) {
+            self.problem(&[&key("play")], format!("expected \"emulator\", found {}", word(play)));
+        }
     }
 
     pub(super) fn keys_of_processors(&mut self) {
         let p = self.partition;
         let Some(level1) = p.level1.as_ref().filter(|_| p.partition.key.is_none()) else { return };
-        for place in (0..level1.processor.len()).filter(|&place| level1.processor[place].at.starts_with("tcp://")) {
+        let is_open = |processor: &Processor| processor.at.starts_with("tcp://") && processor.play.is_none();
+        for place in (0..level1.processor.len()).filter(|&place| is_open(&level1.processor[place])) {
             let message = "over TCP a level-1 processor has to prove a key: expected partition.key, which is absent; \
                            or shm: for a program on the same host";
             self.problem(&[&format!("level1.processor.{place}.at"), "partition.key"], message.to_owned());

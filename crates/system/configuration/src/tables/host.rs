@@ -1,6 +1,6 @@
 //! `[[host]]`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use base::ids::Role;
 use schemars::JsonSchema;
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
     expecting = "a table such as { name = \"b\", launcher = \"ssh\", address = \"10.0.0.2\" }"
 )]
 pub struct Host {
-    /// Its name in messages. Required.
+    /// Its name in messages. Required. With a range, such as `node[01-16]`, the table stands for as many hosts; `address`, `data` and `metrics`
+    /// may have ranges as long.
     pub name: String,
     /// What starts its agent.
     pub launcher: Launcher,
@@ -32,6 +33,10 @@ pub struct Host {
     /// Further options of the launcher's command, such as `["-p", "2222"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// Where its agent shows metrics, such as `10.0.0.11:9100`. By default a free port at loopback with `local`, and else at the address in the
+    /// network that carries data. Port 0 is a free one, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// The program `weir` there. By default the path that it has here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
@@ -102,6 +107,13 @@ impl Host {
             }
         };
         self.data.or(of_launcher)
+    }
+
+    /// Where its agent shows metrics, if `data` is its address in the network that carries data. Port 0 is a free one.
+    pub fn metrics(&self, data: IpAddr) -> SocketAddr {
+        let is_here = self.launcher == Launcher::Local && !data.is_loopback();
+        let address = if is_here { Ipv4Addr::LOCALHOST.into() } else { data };
+        self.metrics.unwrap_or(SocketAddr::new(address, 0))
     }
 }
 

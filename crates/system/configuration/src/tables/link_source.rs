@@ -27,6 +27,9 @@ pub struct LinkSource {
     pub size_max: Size,
     /// What becomes of an event without its fragment.
     pub on_missing: OnMissing,
+    /// Whether its fragments come in the order of their numbers. If not, one that is passed over may still come: its event waits for it up to
+    /// `ros.request_timeout`, or until an idle mark passes it. For `number`.
+    pub ordered: bool,
     /// Bits of its numbers, if they begin again after fewer than 64: a EUDET TLU counts with 15. They are made whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_bits: Option<u32>,
@@ -61,9 +64,9 @@ pub struct LinkSource {
     /// S-LINK the host that may connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
-    /// The partition is the source itself, and sends this over the link; no program is awaited then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub play: Option<Play>,
+    /// The partition is the source itself, and sends this over the link. With `none`, the default, a program or a device is awaited.
+    #[serde(skip_serializing_if = "Play::is_none")]
+    pub play: Play,
     /// What is sent in its place where it is emulated.
     #[serde(skip_serializing_if = "EmulatedSource::is_default")]
     pub emulated: EmulatedSource,
@@ -77,6 +80,7 @@ impl Default for LinkSource {
             at: String::new(),
             size_max: Size::from_bytes(64 << 10),
             on_missing: OnMissing::Flag,
+            ordered: true,
             number_bits: None,
             handshake: None,
             clock: SourceClock::None,
@@ -89,7 +93,7 @@ impl Default for LinkSource {
             chunks: 16,
             frame: None,
             from: None,
-            play: None,
+            play: Play::None,
             emulated: EmulatedSource::default(),
         }
     }
@@ -112,10 +116,20 @@ impl LinkSource {
         if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
     }
 
-    /// Whether a program connects there, and no device sends: only then it can be played.
+    /// Whether an S-LINK connects there.
+    pub fn is_slink(&self) -> bool {
+        self.address().starts_with("slink:")
+    }
+
+    /// Whether a program connects there, and no device sends.
     pub fn is_program(&self) -> bool {
         let at = self.address();
         at.starts_with("shm:") || at.starts_with("tcp:")
+    }
+
+    /// What the partition sends in its place, if it plays the source.
+    pub fn played(&self) -> Option<Play> {
+        Some(self.play).filter(|play| !play.is_none())
     }
 
     /// Bits of its numbers, if they begin again after fewer than 64.
@@ -130,9 +144,12 @@ impl LinkSource {
 }
 
 /// What a partition sends in the place of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Play {
+    /// Nothing: its program or its device is awaited.
+    #[default]
+    None,
     /// Data that are made up, as `source.emulated` says.
     Emulator,
     /// What the ROB has in the sample of `input.files`.
@@ -142,9 +159,14 @@ pub enum Play {
 }
 
 impl Play {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
     /// Its name in a configuration.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::None => "none",
             Self::Emulator => "emulator",
             Self::Sample => "sample",
             Self::Replay => "replay",
@@ -154,7 +176,7 @@ impl Play {
     /// The input that it takes data from.
     pub const fn input(self) -> Option<RosInput> {
         match self {
-            Self::Emulator => None,
+            Self::None | Self::Emulator => None,
             Self::Sample => Some(RosInput::Sample),
             Self::Replay => Some(RosInput::Replay),
         }

@@ -50,7 +50,7 @@ pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Outp
 pub use sampling::{Sampling, SamplingStage};
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
-pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret};
+pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret, Stamps};
 pub use tolerate::{Tolerance, Tolerate};
 pub use transport::{Connections, Idle, Transport};
 pub use trigger::{

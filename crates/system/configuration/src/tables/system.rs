@@ -60,8 +60,24 @@ pub struct Run {
     pub run_type: RunType,
     /// Marks the data as simulated: sets bit 31 of the recorded run type.
     pub simulation: bool,
+    /// Whether applications write time stamps from the start of the run to its end (docs/trace.md). Files are in the directory `trace` where
+    /// each of them runs. `weir ctl stamps` changes it while the run goes on.
+    pub stamps: Stamps,
     /// Losses with which a run is still well.
     pub tolerate: Tolerate,
+}
+
+/// Time stamps of applications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stamps {
+    /// None.
+    #[default]
+    Off,
+    /// At each entry and exit of an Action function and of a section, and at what is sent.
+    On,
+    /// The same, and at each entry and exit of a Poll function. There are more of them than a disk takes, if nothing sleeps.
+    Polls,
 }
 
 impl Default for Run {
@@ -76,6 +92,7 @@ impl Default for Run {
             stop_timeout: Interval::from_ms(10_000),
             run_type: RunType::Test,
             simulation: false,
+            stamps: Stamps::default(),
             tolerate: Tolerate::default(),
         }
     }
@@ -129,6 +146,8 @@ pub struct Processes {
     /// An agent that is silent for so long is lost with its host, with `[[host]]`. One that does not hear run control for twice as long
     /// ends its applications.
     pub lease: Interval,
+    /// An application that lives and says nothing to run control for so long hangs: it is ended, and `on_loss` says what follows.
+    pub hang_timeout: Interval,
     /// Processor cores to which the processes of each role are bound; `weir run` without `--processes` does not look at it.
     #[serde(skip_serializing_if = "Cores::is_empty")]
     pub cores: Cores,
@@ -145,6 +164,7 @@ impl Default for Processes {
             restart_window: Interval::from_ms(60_000),
             on_loss: OnLoss::default(),
             lease: Interval::from_ms(1000),
+            hang_timeout: Interval::from_ms(30_000),
             cores: Cores::default(),
             scheduling: Scheduling::Normal,
         }

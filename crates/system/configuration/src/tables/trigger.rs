@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DeadTime, Generator, ProfileStep};
+use super::{DeadTime, Generator, Play, ProfileStep};
 use crate::units::{Fraction, Interval, Rate};
 
 /// `[level1]`: the source of level-1 triggers. Without this table the DFM triggers itself.
@@ -12,7 +12,8 @@ use crate::units::{Fraction, Interval, Rate};
 pub struct Level1 {
     /// Where triggers and their regions of interest come from.
     pub source: Level1Source,
-    /// Trigger rate; without it triggers come as fast as the system takes them.
+    /// Trigger rate; without it triggers come as fast as the system takes them. For the source `external` it is that of processors that the
+    /// partition plays.
     pub rate: Option<Rate>,
     /// How triggers are spaced in time at the given rate.
     pub spacing: Spacing,
@@ -24,7 +25,7 @@ pub struct Level1 {
     pub profile: Vec<ProfileStep>,
     /// Most triggers that the level-2 supervisors (without them the DFM) have not yet taken over.
     pub in_flight: u32,
-    /// Regions of interest per event, or their mean number; for the source `emulator`.
+    /// Regions of interest per event, or their mean number; for the source `emulator`, and of each processor that the partition plays.
     pub rois_per_event: u32,
     /// Path of a file of triggers, one JSON object on each line; for the source `file`. Its keys, all optional, are
     /// `bcid`, `trigger_type`, `items` (bits) and `rois`, a list of objects. Each has `kind` (`"em"`, `"jet"`, `"muon"`,
@@ -55,7 +56,7 @@ pub struct Level1 {
     pub grace: Option<Interval>,
     /// An event goes on without the part of a processor that says nothing for this time; for the source `external`.
     pub join_timeout: Interval,
-    /// What the emulated level 1 makes up; for the source `emulator`.
+    /// What the emulated level 1 makes up; for the source `emulator`, and for processors that the partition plays.
     pub generator: Generator,
 }
 
@@ -84,6 +85,11 @@ impl Default for Level1 {
 }
 
 impl Level1 {
+    /// Whether the partition plays a level-1 processor.
+    pub fn plays_processors(&self) -> bool {
+        self.processor.iter().any(|processor| processor.play.is_some())
+    }
+
     /// Length of a slice in ns, where events are slices of time.
     pub fn slice_ns(&self) -> Option<u64> {
         (self.source == Level1Source::Time).then(|| self.slice.unwrap_or(Interval::from_ms(1)).ns())
@@ -109,6 +115,10 @@ pub struct Processor {
     /// Bits of its numbers, if they begin again after fewer than 64. They are made whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_bits: Option<u32>,
+    /// The partition is the processor itself, and sends emulated triggers over the link; no program is awaited then. For now `emulator`
+    /// alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub play: Option<Play>,
 }
 
 impl Processor {

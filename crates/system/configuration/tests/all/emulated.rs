@@ -86,7 +86,13 @@ fn what_cannot_be_played_is_refused() {
             "at = \"file:/a\"\nframe = { header = 8, counter = { at = 0, width = 4 } }\nplay = \"emulator\"",
             "`weir feed file:/a`",
         ),
-        ("", "link", "", "play = \"drum\"", "expected \"emulator\", \"sample\" or \"replay\", found \"drum\""),
+        (
+            "",
+            "link",
+            "",
+            "play = \"drum\"",
+            "expected \"none\", \"emulator\", \"sample\" or \"replay\", found \"drum\"",
+        ),
     ] {
         let error = parsed(before, level1, tlu, device).unwrap_err().to_string();
         assert!(error.contains(word), "{tlu} {device}: {error}");

@@ -536,6 +536,15 @@ fn inputs_that_do_not_agree() {
         overridden(&["ros.input=sample", "input.files=[\"a\"]"]),
         ["--set ros.input: \"sample\" needs the table [level1] with source = \"sample\""]
     );
+    let source = "source=[{name=\"a\"}]";
+    assert_eq!(
+        overridden_chain(&["ros.input=links", "ros.count=1", source]),
+        ["--set ros.input: \"links\" needs level1.source = \"link\", \"time\" or \"external\", which is \"emulator\""]
+    );
+    assert_eq!(
+        overridden_chain(&["level1.source=link", "ros.input=emulator"]),
+        ["--set ros.input: expected \"links\" with level1.source = \"link\", found \"emulator\""]
+    );
     assert_eq!(
         overridden_chain(&["level1.source=sample", "input.files=[\"a\"]", "ros.robs=2"]),
         ["--set ros.robs: only for ros.input = \"emulator\", which is \"sample\""]

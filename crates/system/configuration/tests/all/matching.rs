@@ -51,6 +51,13 @@ fn what_does_not_go_together_is_said() {
         ("source = \"link\"", "before = \"1 us\"", "only for match = \"time\", which is \"number\""),
         ("source = \"link\"", "match = \"time\"\nfirst_count = 1", "only for match = \"count\", which is \"time\""),
         ("source = \"link\"\nleader = \"device\"", "match = \"time\"", "expected \"number\", as the source leads"),
+        ("source = \"link\"", "match = \"time\"\nordered = false", "only for match = \"number\", which is \"time\""),
+        (
+            "source = \"link\"\nleader = \"device\"",
+            "ordered = false",
+            "source.1.ordered: expected true, as the source leads",
+        ),
+        ("source = \"link\"", "handshake = \"eudet\"\nordered = false", "expected true with handshake = \"eudet\""),
         ("source = \"time\"", "match = \"count\"", "expected \"time\" with level1.source = \"time\""),
         ("source = \"link\"\nwindow = \"1 us\"", "", "only for level1.source = \"time\""),
         ("source = \"time\"\nwindow = \"2 ms\"", "", "expected a time up to that of level1.slice"),

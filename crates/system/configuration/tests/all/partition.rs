@@ -33,6 +33,7 @@ seed = 1
 stop_timeout = "10 s"
 type = "test"
 simulation = false
+stamps = "off"
 
 [run.tolerate]
 level2_lost = 0
@@ -129,6 +130,7 @@ start_timeout = "30 s"
 restarts = 3
 restart_window = "1 min"
 lease = "1 s"
+hang_timeout = "30 s"
 
 [processes.on_loss]
 level1 = "stop"

@@ -5,6 +5,7 @@
 //! encoded into the send queue of its connection. A pass ends with one flush per connection: what one pass produces
 //! travels together.
 
+mod awaited;
 mod backlog;
 mod broadcasting;
 mod carriers;
@@ -21,6 +22,7 @@ mod recorder;
 mod routes;
 mod sharing;
 mod sources;
+mod stamping;
 mod steering;
 mod tasks;
 #[cfg(test)]
@@ -362,7 +364,12 @@ impl Host {
     pub fn report(&self, now: Time, node: NodeId) -> Option<Report> {
         let hosted = self.nodes.get(usize::from(node.0))?.as_ref()?;
         let report = hosted.node.report(now);
-        Some(Report { network: self.network(), ..report })
+        Some(self.with_what_is_here(node, report))
+    }
+
+    /// With what components do not see.
+    fn with_what_is_here(&self, node: NodeId, report: Report) -> Report {
+        Report { network: self.network(), sources: self.sources_now(node), ..report }
     }
 
     /// What this process received over the network.
@@ -588,6 +595,9 @@ impl Host {
             }
             return;
         }
+        if self.stamp(envelope, &message) {
+            return;
+        }
         if let Some(Some(hosted)) = self.nodes.get(usize::from(envelope.to.0)) {
             self.metering.enter_message(hosted.role, envelope, &message);
             self.deliver_to_component(now, envelope, message);
@@ -654,7 +664,7 @@ impl Host {
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
-            Message::Report(report) => Message::Report(Box::new(Report { network: self.network(), ..*report })),
+            Message::Report(report) => Message::Report(Box::new(self.with_what_is_here(from, *report))),
             message => hosted.workshop.prepared(message),
         };
         if to == RUN_CONTROL && must_arrive(&message) && self.routes.data[usize::from(to.0)] != Route::Here {

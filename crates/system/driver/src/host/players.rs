@@ -1,5 +1,7 @@
-//! Sources that a partition plays itself: each is a thread, which sends over the link as the program of a detector does.
+//! Sources and level-1 processors that a partition plays itself. Each is a thread, which sends over the link as the program of a detector
+//! does, or as an S-LINK.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +10,7 @@ use std::time::Duration;
 
 use link::{LinkError, Secret};
 use rol::detector::Detector;
+use rol::slink::FrontEnd;
 use transport::error::OsError;
 use transport::scheduler::unpin;
 use transport::scheduling::{SchedulingClass, set_scheduling_class};
@@ -32,22 +35,46 @@ pub(super) struct Complaints {
 impl Player {
     /// Sends what the detector has to a link that listens already and takes nobody without the key.
     pub(super) fn start(
-        name: &str,
+        (name, title): (&str, &str),
         at: String,
         key: Secret,
         mut detector: Detector,
         complaints: Complaints,
     ) -> Result<Self, LinkError> {
         let settings = Settings { key: Some(key), patience: Duration::ZERO, ..Settings::named(name) };
+        let once = move || run_here(&at, settings.clone(), &mut detector);
+        Self::spawn(title.to_owned(), once, complaints)
+    }
+
+    /// Sends the same as an S-LINK.
+    pub(super) fn start_slink(
+        front_end: FrontEnd,
+        place: SocketAddr,
+        mut detector: Detector,
+        complaints: Complaints,
+    ) -> Result<Self, LinkError> {
+        let (title, place) = (format!("source {}", front_end.name), place.to_string());
+        let once = move || {
+            let fragments = front_end.send(&place, &mut detector)?.sent;
+            Ok(Sent { fragments, ..Sent::default() })
+        };
+        Self::spawn(title, once, complaints)
+    }
+
+    fn spawn(
+        title: String,
+        once: impl FnMut() -> Result<Sent, SourceError> + Send + 'static,
+        complaints: Complaints,
+    ) -> Result<Self, LinkError> {
         let (until_dropped, dropped) = sync_channel(0);
         let thread = thread::Builder::new().name("weir player".into()).spawn(move || {
-            let say = |text| complaints.say(format!("source {}, which is played, {text}", settings.name));
+            let say = |text| complaints.say(format!("{title}, which is played, {text}"));
             // A detector has its own processors: this one takes none from an application in real time. On the processor of one it would
             // not get to leave that, once it is normal.
             for error in [unpin(), set_scheduling_class(SchedulingClass::Normal)].into_iter().filter_map(Result::err) {
-                say(format!("stays scheduled as its read-out system: {error}"));
+                say(format!("stays scheduled as what it sends to: {error}"));
             }
-            play(|| run_here(&at, settings.clone(), &mut detector), |pause| pauses(&dropped, pause), say);
+            play(once, |pause| pauses(&dropped, pause), say);
         });
         let no_thread =
             |error: std::io::Error| OsError { call: "clone", code: error.raw_os_error().unwrap_or_default() };

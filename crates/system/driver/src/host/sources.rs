@@ -1,17 +1,21 @@
 //! The links of a read-out system whose sources send by themselves, and those of level-1 processors.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId};
 use base::losses::Losses;
+use base::sources::{SourceNow, SourcePhase};
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::level1::roib::TriggerRecord;
 use eformat::{GenericStatus, RobStatus, StatusWord};
 use link::{Address, Arrival, Faults, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
 use rol::detector::PlayedError;
-use rol::{ChunkHead, Inputs, Pushed, PushedFragments, TRIGGER_BYTES_MAX, decode_trigger, detector_of};
+use rol::slink::{ControlMistakes, FrontEnd, from_here};
+use rol::{ChunkHead, Inputs, Pushed, PushedFragments, TRIGGER_BYTES_MAX, decode_trigger, detector_of, processor_of};
 use timing::Interval;
 use timing::handshake::{Breach, Handshake, Mode};
 use timing::rule::Axis;
@@ -24,8 +28,8 @@ use transport::waker::Waker;
 
 use configuration::Processor;
 
-use super::Host;
 use super::players::{Complaints, Player};
+use super::{Host, awaited};
 use crate::assembly::Assembly;
 
 /// The links between two runs of a process: their sources stay.
@@ -136,6 +140,11 @@ struct Line {
     /// Whether a player is the source.
     is_played: bool,
     is_off: bool,
+    /// Whether it is there, and whether it was told of a run.
+    is_there: bool,
+    is_started: bool,
+    /// What it has said last; what it is doing is in the fields above.
+    now: SourceNow,
     /// What of a device did not become fragments, since the last run.
     losses: Losses,
     /// Fragments that something is wrong with, by cause, in the order of [`CAUSES`]; since the last run.
@@ -182,6 +191,7 @@ impl Sources {
         let room = pages.saturating_sub((busy_above * pages as f64) as usize).clamp(1, FRAGMENTS_PER_PASS);
         let adler32 = partition.ros.checksum == configuration::Checksum::Adler32;
         let mut sources = Self::none(partition.run.number(), room, resting, waker);
+        let mut are_awaited = false;
         for (place, source) in assembly.sources_of(ros) {
             let id = source.source_id(place);
             let detector = detector_of(partition, place, inputs);
@@ -197,24 +207,28 @@ impl Sources {
             };
             let behind = assembly.events_behind_ros();
             let behind = if is_timed { behind.max(BEHIND_MAX.min(behind * source.chunks as usize)) } else { behind };
+            let size_max = usize::try_from(source.size_max.bytes()).unwrap_or(usize::MAX);
+            // An S-LINK proves no key: where it is played nobody comes from another host.
+            let from_here_alone = || Some(slink_place(&source.address())?.ip());
+            let from = if detector.is_some() && source.is_slink() { from_here_alone() } else { source.from };
             let intake = resting.open(
                 IntakeParameters {
                     at: Address::of_intake(&source.address(), &partition.partition.name)?,
                     name: source.name.clone(),
                     id,
                     key: own_key.clone().or(key.cloned()),
-                    size_max: usize::try_from(source.size_max.bytes()).unwrap_or(usize::MAX),
+                    size_max,
                     headroom,
                     tailroom,
                     pages: pages + room + behind,
                     run: partition.run.number(),
                     shared: partition.transport.shares_fragments(),
                     frames: source.frame.as_ref().map(super::frames::format),
-                    from: source.from,
+                    from,
                 },
                 waker,
             )?;
-            let (name, at) = (&source.name, intake.address());
+            let (name, at, is_up) = (&source.name, intake.address(), intake.is_up());
             let fragments = PushedFragments { source_id: id, run_number: partition.run.number(), adler32 };
             let content = axis.map_or(Content::Numbered(fragments), Content::Matched);
             let bits = source.bits_of_numbers();
@@ -233,14 +247,27 @@ impl Sources {
             let is_played = detector.is_some();
             let line = Line::new(name, id, intake, content, bits);
             sources.lines.push(Line { handshake, is_single, returning, is_played, ..line });
-            match (detector, own_key, source.play) {
+            match (detector, own_key, source.played()) {
                 (Some(detector), Some(key), Some(play)) => {
                     sources.notices.push(format!("plays source {name} ({}) at {at}", play.name()));
-                    sources.players.push(Player::start(name, at, key, detector, sources.complaints.clone())?);
+                    let complaints = sources.complaints.clone();
+                    let player = match slink_place(&at).filter(|_| source.is_slink()) {
+                        Some(place) => {
+                            Player::start_slink(front_end(name, (id, size_max)), place, detector, complaints)?
+                        }
+                        None => Player::start((name, &format!("source {name}")), at, key, detector, complaints)?,
+                    };
+                    sources.players.push(player);
                 }
-                _ => sources.notices.push(format!("waits for source {name} at {at}")),
+                // It has stayed since the run before.
+                _ if source.is_program() && is_up => {}
+                _ => {
+                    are_awaited |= source.is_program();
+                    sources.notices.push(awaited::notice(partition, source, &at));
+                }
             }
         }
+        sources.notices.extend(are_awaited.then(|| awaited::PLAY.to_owned()));
         Ok(sources)
     }
 
@@ -255,12 +282,13 @@ impl Sources {
         let content = Content::Triggers { of_pushed: partition.ros.input == configuration::RosInput::Links };
         let mut sources = Self::none(partition.run.number(), FRAGMENTS_PER_PASS, resting, waker);
         for (place, processor) in processors.iter().enumerate() {
-            let id = Processor::source_id(place);
+            let (id, detector) = (Processor::source_id(place), processor_of(partition, place));
+            let own_key = detector.as_ref().map(|_| random().map(Secret::of_bytes)).transpose()?;
             let parameters = IntakeParameters {
                 at: Address::of_intake(&processor.address(), &partition.partition.name)?,
                 name: processor.name.clone(),
                 id,
-                key: key.cloned(),
+                key: own_key.clone().or(key.cloned()),
                 size_max: TRIGGER_BYTES_MAX,
                 headroom: 0,
                 tailroom: 0,
@@ -271,13 +299,18 @@ impl Sources {
                 from: None,
             };
             let intake = resting.open(parameters, waker)?;
-            let text = format!("waits for level-1 processor {} at {}", processor.name, intake.address());
-            sources.notices.push(text);
+            let (title, at) = (format!("level-1 processor {}", processor.name), intake.address());
+            let is_played = detector.is_some();
+            sources.notices.push(format!("{} {title} at {at}", if is_played { "plays" } else { "waits for" }));
             let line = Line::new(&processor.name, id, intake, content, processor.number_bits);
             // A lone one says which triggers there are.
             let is_lone = processors.len() == 1;
             let returning = if is_lone { Returning::Always } else { Returning::of_bits(processor.number_bits) };
-            sources.lines.push(Line { returning, ..line });
+            sources.lines.push(Line { returning, is_played, ..line });
+            if let (Some(detector), Some(key)) = (detector, own_key) {
+                let complaints = sources.complaints.clone();
+                sources.players.push(Player::start((&processor.name, &title), at, key, detector, complaints)?);
+            }
         }
         Ok(sources)
     }
@@ -298,6 +331,7 @@ impl Sources {
             LinkOrder::On => (&mut line.is_off, false, link::LinkOrder::On),
         };
         *state = is_so;
+        line.is_started |= order == LinkOrder::Start;
         line.intake.order(told);
     }
 
@@ -334,6 +368,7 @@ impl Sources {
             let taken_before = line.intake.counters().fragments;
             let room = if line.is_off { 0 } else { self.room };
             let Line { title, intake, content, unwrap, next_number, handshake, breaches, losses, marked, .. } = line;
+            let (seen, is_there) = (&mut line.now, &mut line.is_there);
             let (returning, is_stopped, is_last) = (line.returning, line.is_stopped, &mut line.is_last);
             let mut breach = |breach: Breach, event: u64, notices: &mut Vec<String>| {
                 *breaches += 1;
@@ -378,6 +413,8 @@ impl Sources {
                             }
                         };
                         *next_number = number.wrapping_add(1);
+                        seen.number = number;
+                        seen.time_ns = head.time.map_or(seen.time_ns, |(_, end)| end);
                         let time = head.time.map_or(Interval::default(), |(begin, end)| Interval::new(begin, end));
                         if let Content::Matched(_) = content {
                             let status = status_of(&head, faults, marked);
@@ -436,15 +473,22 @@ impl Sources {
                             unwrap.iter_mut().for_each(|unwrap| unwrap.pass(newest));
                             handshake.iter_mut().for_each(|handshake| handshake.pass(newest));
                         }
+                        *is_there = true;
+                        seen.say("");
                         news.push((rob, LinkNews::Up));
                         format!("{title} is there")
                     }
                     Arrival::Down { reason } => {
+                        *is_there = false;
+                        seen.say(&reason.to_string());
                         news.push((rob, LinkNews::Down));
                         format!("{title} is lost: {reason}")
                     }
                     Arrival::TurnedAway { why } => format!("{title}: a visitor was turned away: {why}"),
-                    Arrival::Status(text) => format!("{title}: {text}"),
+                    Arrival::Status(text) => {
+                        seen.say(&text);
+                        format!("{title}: {text}")
+                    }
                 };
                 notices.push(text);
             });
@@ -486,13 +530,36 @@ impl Line {
             is_single: false,
             is_played: false,
             is_off: false,
+            is_there: false,
+            is_started: false,
+            now: SourceNow::default(),
             losses: Losses::default(),
             marked: [0; CAUSES.len()],
         }
     }
 }
 
+impl Line {
+    /// For those who watch the run.
+    fn now(&self) -> SourceNow {
+        let phase = match self {
+            _ if !self.is_there => SourcePhase::Absent,
+            _ if self.is_stopped => SourcePhase::Stopped,
+            _ if self.is_started => SourcePhase::Started,
+            _ if self.intake.is_configured() => SourcePhase::Configured,
+            _ => SourcePhase::Connected,
+        };
+        SourceNow { phase, is_off: self.is_off, ..self.now.clone() }
+    }
+}
+
 impl Host {
+    /// The sources of an application here as they are now, in the order of its links.
+    pub(super) fn sources_now(&self, node: NodeId) -> Vec<SourceNow> {
+        let sources = self.nodes[usize::from(node.0)].as_ref().and_then(|hosted| hosted.workshop.sources());
+        sources.map_or_else(Vec::new, |sources| sources.lines.iter().map(Line::now).collect())
+    }
+
     /// Whether the sources of a read-out system here have something.
     pub(super) fn have_sources_work(&self, now: Time) -> bool {
         self.sources().any(|sources| sources.has_work(now))
@@ -543,6 +610,16 @@ impl Host {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
         hosted.workshop.sources_mut().expect("a read-out system with sources").order(rob, order);
     }
+}
+
+/// Where an S-LINK connects to that is played here.
+fn slink_place(at: &str) -> Option<SocketAddr> {
+    from_here(at.strip_prefix("slink://")?)
+}
+
+fn front_end(name: &str, (source_id, size_max): (u32, usize)) -> FrontEnd {
+    let (name, patience, mistakes) = (name.to_owned(), Duration::ZERO, ControlMistakes::default());
+    FrontEnd { name, source_id, size_max, patience, mistakes }
 }
 
 /// What a number of few bits is.

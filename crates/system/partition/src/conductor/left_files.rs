@@ -12,6 +12,8 @@ use storage::finish_left;
 
 use driver::file_record;
 
+use crate::said::Said;
+
 /// The directory of the output. A run has its number for itself: whatever file there has it is of this run.
 pub(super) struct LeftFiles {
     directory: PathBuf,
@@ -28,7 +30,7 @@ impl LeftFiles {
     /// The files of this run that `application` has left and that are not among those `told`, and what is to be said
     /// about them. One that was being written is cut behind its last whole event, and removed if nothing was written to
     /// it. A damaged one is kept beside the events saved from it.
-    pub(super) fn of(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
+    pub(super) fn of(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<Said>) {
         let (mut files, mut remarks) = self.by_journal(application, told);
         let part = format!("._{application}._");
         for name in names(&self.directory) {
@@ -42,7 +44,7 @@ impl LeftFiles {
             }
             if is_torn && fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
                 if let Err(error) = fs::remove_file(&path) {
-                    remarks.push(format!("{} is empty and cannot be removed: {error}", path.display()));
+                    remarks.push(Said::warning(format!("{} is empty and cannot be removed: {error}", path.display())));
                 }
                 continue;
             }
@@ -50,7 +52,10 @@ impl LeftFiles {
                 Ok(recovered) => {
                     if is_torn || !recovered.damages.is_empty() {
                         let said = recovered.to_string();
-                        remarks.push(format!("recovered: {}", said.lines().next().unwrap_or_default()));
+                        let text = format!("recovered: {}", said.lines().next().unwrap_or_default());
+                        // What is whole is as it should be.
+                        let is_whole = recovered.events_lost == 0 && !recovered.may_be_more;
+                        remarks.push(if is_whole { Said::notice(text) } else { Said::warning(text) });
                     }
                     files.push(FileRecord {
                         path: recovered.path.display().to_string(),
@@ -61,14 +66,14 @@ impl LeftFiles {
                         adler32: recovered.adler32,
                     });
                 }
-                Err(error) => remarks.push(format!("{} cannot be recovered: {error}", path.display())),
+                Err(error) => remarks.push(Said::error(format!("{} cannot be recovered: {error}", path.display()))),
             }
         }
         (files, remarks)
     }
 
     /// The same for files of which its journal tells, which is then removed.
-    fn by_journal(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
+    fn by_journal(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<Said>) {
         let (mut files, mut remarks) = (Vec::new(), Vec::new());
         let [journal, compacted] = ["journal", "new"].map(|kind| format!("{}{application}.{kind}", self.run));
         let left = names(&self.directory);
@@ -79,7 +84,8 @@ impl LeftFiles {
                 match finish_left(&path) {
                     Ok(finished) => files.extend(finished.into_iter().map(file_record)),
                     Err(error) => {
-                        remarks.push(format!("{application}: events may lack some of their streams: {error}"));
+                        let text = format!("{application}: events may lack some of their streams: {error}");
+                        remarks.push(Said::warning(text));
                     }
                 }
             }
@@ -96,7 +102,7 @@ impl LeftFiles {
             left.iter().any(|name| writing.ends_with(name))
         };
         remarks.extend(files.iter().filter(was_torn).map(|FileRecord { path, events, .. }| {
-            format!("recovered: {path}: {events} events kept, those that are in all their streams")
+            Said::notice(format!("recovered: {path}: {events} events kept, those that are in all their streams"))
         }));
         (files, remarks)
     }
@@ -174,8 +180,8 @@ mod tests {
             let events: Vec<_> = files.iter().map(|file| (file.stream.as_str(), file.events)).collect();
             let main = if is_damaged { 4 } else { 3 };
             assert_eq!(events, [("physics_Main", main), ("physics_express", 3)]);
-            assert!(remarks.iter().filter(|remark| remark.starts_with("recovered: ")).count() == 2, "{remarks:?}");
-            assert_eq!(remarks.iter().any(|remark| remark.contains("damaged")), is_damaged, "{remarks:?}");
+            assert!(remarks.iter().filter(|remark| remark.text.starts_with("recovered: ")).count() == 2, "{remarks:?}");
+            assert_eq!(remarks.iter().any(|remark| remark.text.contains("damaged")), is_damaged, "{remarks:?}");
             let names = names(directory.path());
             assert!(names.iter().all(|name| name.to_str().unwrap().ends_with(".data")), "{names:?}");
             assert!(names.len() == 2 && left.of("sfo-1", &files) == (Vec::new(), Vec::new()));
@@ -217,7 +223,7 @@ mod tests {
         let (files, remarks) = left.of("sfo-1", std::slice::from_ref(&told));
         assert_eq!(files.iter().map(|file| file.events).collect::<Vec<_>>(), [2, 1], "{files:?}");
         assert!(files.iter().all(|file| file.path != told.path));
-        assert!(matches!(remarks.as_slice(), [remark] if remark.contains("1 events kept")), "{remarks:?}");
+        assert!(matches!(remarks.as_slice(), [remark] if remark.text.contains("1 events kept")), "{remarks:?}");
 
         let (again, remarks) = left.of("sfo-1", &[&[told], files.as_slice()].concat());
         assert!(again.is_empty() && remarks.is_empty(), "{again:?} {remarks:?}");

@@ -9,12 +9,15 @@ use membership::challenge::Member;
 use membership::passage::{LinkId, Medium, Strand};
 use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters};
 use membership::run_secret::RunSecret;
+use membership::severity::Severity;
 use transport::poller::Poller;
 use transport::waker::Waker;
 
 use super::{Conductor, Phase};
 use crate::conductor::site::link_key;
 use crate::hands::{Hands, KnowsTalk};
+use crate::killing::{Kill, NotKilled};
+use crate::said::Said;
 use driver::Assembly;
 use driver::{Host, LinkEvent, PeerAddress};
 
@@ -38,7 +41,7 @@ struct Caller<'a> {
 
 /// What is done when the registrar has said all.
 enum Asked {
-    Announce(String),
+    Announce(Said),
     LifeOver(NodeId),
     LostForGood(NodeId, String),
     StopBecause(String),
@@ -101,8 +104,8 @@ impl RegistrarDriver for Hands<'_, Parent<'_>> {
         self.side.talk(one, other)
     }
 
-    fn announce(&mut self, text: &str) {
-        self.side.asked.push(Asked::Announce(text.to_owned()));
+    fn announce(&mut self, severity: Severity, text: &str) {
+        self.side.asked.push(Asked::Announce(Said { severity, text: text.to_owned() }));
     }
 }
 
@@ -126,6 +129,29 @@ pub(super) fn registrar(assembly: &Assembly, outside: impl Iterator<Item = (Node
 }
 
 impl Conductor {
+    /// Ends applications at once. What follows is as behind a death.
+    pub(super) fn kill_whom_somebody_wants_gone(&mut self) {
+        for Kill { name, answer } in self.control.take_kills() {
+            let found = self.killable(&name);
+            // Who has asked may have gone; who has not knows of it before it shows.
+            let _ = answer.send(found.clone().map(drop));
+            found.into_iter().for_each(|node| self.children.kill(node));
+        }
+    }
+
+    fn killable(&self, name: &str) -> Result<NodeId, NotKilled> {
+        let applications = &self.assembly.applications;
+        let Some(application) = applications.iter().find(|application| application.name == name) else {
+            let known = applications.iter().map(|application| application.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(NotKilled::Unknown { name: name.to_owned(), known });
+        };
+        match self.children.iter().find(|child| child.node() == application.node) {
+            None => Err(NotKilled::Here(name.to_owned())),
+            Some(child) if child.has_ended() => Err(NotKilled::Gone(name.to_owned())),
+            Some(_) => Ok(application.node),
+        }
+    }
+
     pub(super) fn on_link_event(&mut self, now: Time, host: &mut Host, event: LinkEvent) {
         self.with_registrar(now, host, |registrar, hands| match event {
             LinkEvent::NotAccepted { reason } => registrar.on_not_accepted(reason),
@@ -167,7 +193,7 @@ impl Conductor {
         let answer = call(&mut self.registrar, &mut hands);
         for asked in hands.side.asked {
             match asked {
-                Asked::Announce(text) => self.say(&text),
+                Asked::Announce(said) => self.say(said),
                 Asked::LifeOver(node) => {
                     self.with_controller(host, |controller, _| controller.on_life_over(node, None));
                 }

@@ -122,6 +122,9 @@ impl Conductor {
 
     fn boot(&mut self, now: Time, host: &mut Host, done: SyncSender<Result<(), StartError>>) {
         self.asks.boots = Some(done);
+        // If they run already, only those start that have died.
+        let _ = self.controller.boot();
+        self.control.is(self.controller.state());
         let left = self.succession.take_left();
         // Where an agent does not answer, another one is launched when nothing of it can live any more.
         let leases = Leases::new(self.assembly.partition.processes.lease.duration());
@@ -135,19 +138,16 @@ impl Conductor {
 
     /// All applications have joined.
     pub(super) fn booted(&mut self, now: Time, host: &mut Host) {
-        let at_fault = self.controller.state() == State::Fault;
-        let led = match self.controller.state() {
-            State::Booted => Ok(()),
-            _ if at_fault => self.controller.disconnect(),
-            _ => self.controller.boot(),
-        };
-        led.expect("between runs nothing else can be");
-        self.lost = None;
+        if self.controller.state() != State::Booted {
+            self.controller.joined().expect("between runs nothing else can be");
+        }
+        (self.has_booted, self.lost) = (true, None);
         self.with_registrar(now, host, |registrar, hands| registrar.wait(hands));
         self.phase = Phase::Idle;
         // Whoever sees the state may rely on what is kept.
         self.keep();
         self.control.is(self.controller.state());
+        self.control.waits(None);
         self.answer_boot(Ok(()));
     }
 
@@ -171,8 +171,9 @@ impl Conductor {
 
     /// Begins to start a run.
     fn start(&mut self, context: &mut Context<'_, Host>, Planned { assembly, number, left_files }: Planned) {
-        if self.controller.state() != State::Absent {
-            self.measures = Measures::launch(context.now, &self.children);
+        match self.controller.state() {
+            State::Absent => self.controller.boot().expect("nothing else can be done yet"),
+            _ => self.measures = Measures::launch(context.now, &self.children),
         }
         (self.assembly, self.number, self.left_files) = (assembly, Some(number), Some(left_files));
         self.show_from(context.now);
@@ -220,14 +221,15 @@ impl Conductor {
 
     /// All applications have their configuration.
     pub(super) fn configured(&mut self) {
-        if !matches!(self.controller.state(), State::Absent | State::Booted) {
+        if !matches!(self.controller.state(), State::Booting | State::Booted) {
             return;
         }
         let run = &self.assembly.partition.run;
         let duration = run.duration.map(configuration::Interval::duration);
         let limits = RunLimits { duration, stop_timeout: run.stop_timeout.duration() };
-        if self.controller.state() == State::Absent {
-            self.controller.boot().expect("nothing else can be done yet");
+        if self.controller.state() == State::Booting {
+            self.controller.joined().expect("they were to start");
+            self.has_booted = true;
         }
         self.controller.configure(limits).expect("a run starts between runs");
     }
@@ -242,6 +244,7 @@ impl Conductor {
         }
         // Those that did not even report are stuck.
         ending.dead.iter().for_each(|&node| self.children.kill(node));
+        self.stamp_no_more(host);
         let goes_on = self.goes_on();
         self.let_go(now, host, Some(Box::new(ending)), goes_on);
     }
@@ -250,10 +253,9 @@ impl Conductor {
     pub(super) fn give_up(&mut self, now: Time, host: &mut Host) {
         let Phase::Failed(error) = core::mem::replace(&mut self.phase, Phase::Over) else { return };
         self.asks.failure = Some(error);
-        let was_booted = self.controller.state() != State::Absent;
         // One that is at fault stays so.
         let _ = self.controller.fail();
-        if was_booted && self.goes_on() {
+        if self.has_booted && self.goes_on() {
             self.let_go(now, host, None, true);
         } else {
             // Those that have not joined cannot be told to end: all are killed.
@@ -295,7 +297,7 @@ impl Conductor {
         let left: Vec<NodeId> = self.children.iter().filter(is_left).map(Child::node).collect();
         for &node in &left {
             let what = if goes_on { NOT_DISCONNECTED } else { NOT_ENDED };
-            self.say(&format!("{} {what} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
+            self.warn(&format!("{} {what} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
         }
         // What they have left in files is read when they write no more.
         for (node, how) in self.children.end(&left) {
@@ -304,6 +306,7 @@ impl Conductor {
         if !goes_on {
             self.children.renew();
         }
+        self.say_where_stamps_are();
         let outcome = ending.and_then(|ending| self.conclude(host, *ending));
         self.renew_between_runs(host);
         if !goes_on {
@@ -360,7 +363,7 @@ impl Conductor {
             if let Some(left_files) = self.left_files.as_ref().filter(|_| is_recorder) {
                 let (files, remarks) = left_files.of(&self.name(node), &ending.files);
                 ending.files.extend(files);
-                remarks.iter().for_each(|remark| self.say(remark));
+                remarks.into_iter().for_each(|remark| self.say(remark));
             }
         }
         let touched: Vec<NodeId> = touched.into_iter().collect();

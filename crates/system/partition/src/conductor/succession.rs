@@ -163,7 +163,7 @@ impl Conductor {
             Err(error) => {
                 self.succession.is_told = true;
                 let path = keeping.file(life);
-                self.say(&format!("nobody can take over if run control dies: {}: {error}", path.display()));
+                self.warn(&format!("nobody can take over if run control dies: {}: {error}", path.display()));
             }
         }
     }
@@ -243,6 +243,7 @@ impl Conductor {
         let living = content.members.iter().filter(|member| !member.is_gone).map(|member| NodeId(member.node));
         let applications = living.filter_map(|node| Some((node, self.assembly.host_of(node)?))).collect();
         self.call_agents(left, applications)?;
+        self.controller.boot().expect("nothing else can be done yet");
         self.configured();
         self.controller.connect().expect("they were configured");
         let began = began(now, content.began_ms);
@@ -324,7 +325,7 @@ impl Conductor {
         let from_ms = to_ms.saturating_sub(u64::try_from(silent.as_millis()).unwrap_or(u64::MAX));
         self.succession.away.push(Away { from_ms, to_ms });
         self.has_begun();
-        self.say(&format!(
+        self.warn(&format!(
             "run control is back after {:.2} s and has taken over the run that its former life had begun",
             silent.as_secs_f64()
         ));
@@ -342,6 +343,7 @@ impl Conductor {
                 controller.go_on(out);
             }
         });
+        self.take_over_stamps(&legacy.commands);
         for wish in core::mem::take(&mut self.succession.wishes) {
             self.fulfil(now, host, wish);
         }

@@ -6,6 +6,7 @@ use base::ids::Role;
 use dataflow::report::{Counters, DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
 use crate::probe::{Counted, Figures, Wait};
+use crate::sources::sources_of;
 use crate::summary::{cause_in_words, named_sources};
 use driver::Assembly;
 
@@ -34,6 +35,7 @@ pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iter
             }
             _ => {}
         }
+        figures.sources.extend(sources_of(&assembly.name(report.node), report, &sources));
         figures.waits.extend(report.blocked.iter().map(|blocked| Wait {
             stage: report.role,
             who: assembly.name(report.node),

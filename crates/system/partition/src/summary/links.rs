@@ -44,7 +44,7 @@ pub struct Link {
     pub unpassed: u64,
     /// Fragments whose event was never triggered.
     pub never_triggered: u64,
-    /// Dropped: their event was cleared or is not valid any more.
+    /// Dropped: their event was cleared, or its builder answered without them, or is not valid any more.
     pub late: u64,
     /// Dropped: the fragment of the event was there already.
     pub doubled: u64,
@@ -119,7 +119,7 @@ pub struct Device {
 }
 
 impl Link {
-    fn new(report: &LinkReport, source: &NamedSource) -> Self {
+    pub(crate) fn new(report: &LinkReport, source: &NamedSource) -> Self {
         let c = report.counters;
         let state = match report.state {
             LinkState::Awaited => "awaited",
@@ -194,13 +194,13 @@ pub(crate) fn named_sources(partition: &Partition) -> Vec<NamedSource> {
     let sources = sources.map(|(place, source)| NamedSource {
         id: source.source_id(place),
         name: source.name.clone(),
-        play: source.play,
+        play: source.played(),
     });
     let processors = partition.level1.iter().flat_map(|level1| &level1.processor).enumerate();
     let processors = processors.map(|(place, processor)| NamedSource {
         id: Processor::source_id(place),
         name: processor.name.clone(),
-        play: None,
+        play: processor.play,
     });
     sources.chain(processors).collect()
 }

@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { el, grouped, percent, show, si, svg } from "../dom.js";
+import { sourceTable } from "../sources.js";
 
 // Columns follow an event; the selection stands above, the data below.
 const PLACES = {
@@ -13,6 +14,7 @@ const arrows = svg("svg", { class: "arrows", "aria-hidden": "true" });
 const cards = el("div", { className: "cards" });
 const flow = el("div", { className: "flow" }, arrows, cards);
 const waits = el("ol", { className: "lines" });
+const sources = el("section", { className: "panel scroll", ariaLabel: "Sources", hidden: true }, el("h2", {}, "Sources"), el("div"));
 const sentence = el("p", { className: "sentence" });
 let timer = null;
 let drawn = null;
@@ -21,7 +23,7 @@ export const id = "dataflow";
 export const title = "Dataflow";
 
 export function build(root) {
-  root.append(sentence, el("div", { className: "panel scroll" }, flow),
+  root.append(sentence, el("div", { className: "panel scroll" }, flow), sources,
     el("div", { className: "panel" }, el("h2", {}, "Who waits for whom, now"), waits));
   new ResizeObserver(() => drawn && drawArrows(drawn)).observe(cards);
 }
@@ -51,6 +53,8 @@ async function refresh() {
   drawCards(drawn);
   drawArrows(drawn);
   drawWaits(drawn);
+  sources.hidden = !drawn.sources.length;
+  sources.lastChild.replaceChildren(sourceTable(drawn.sources));
 }
 
 function drawCards({ stages }) {
@@ -66,16 +70,23 @@ function drawCards({ stages }) {
     const most = Math.max(1, ...applications.map((application) => application.in_hand ?? 0));
     const blocked = applications.flatMap((application) => application.waits);
     made.classList.toggle("blocked", blocked.some(({ share }) => share > 0.1));
+    made.classList.toggle("silent", applications.some(isSilent));
     applications.slice(0, NAMED).forEach((application, index) => {
       const row = made.querySelectorAll(".application")[index];
       show(row.children[0], application.name);
-      show(row.children[1], si(application.rate_hz, "Hz"));
+      show(row.children[1], isSilent(application) ? `silent for ${application.silent_s.toFixed(0)} s` : si(application.rate_hz, "Hz"));
       row.children[2].hidden = application.in_hand === null;
       row.children[2].value = (application.in_hand ?? 0) / most;
       row.title = Object.entries(application.counts).filter(([, count]) => count).map(([key, count]) => `${key.replaceAll("_", " ")}: ${grouped(count)}`).join("\n");
       row.classList.toggle("blocked", application.waits.some(({ share }) => share > 0.1));
+      row.classList.toggle("silent", isSilent(application));
     });
   }
+}
+
+// It lives and does not answer run control.
+function isSilent({ silent_s }) {
+  return silent_s !== null;
 }
 
 function card({ role, name, unit, applications }) {

@@ -28,10 +28,19 @@ export function build(root) {
       el("form", { onsubmit: addAnother }, el("label", {}, "Another key", another), el("button", {}, "Add")),
       el("p", { className: "orders" }, checkButton, forecastButton),
       changed, answer, result,
-      el("p", { className: "soft" }, "Nothing changes in this partition. Change values below; save the configuration, and start weir serve with it.")),
+      el("p", { className: "soft" }, "Nothing changes in this partition. Change values below; save the configuration, and give it to the service between two runs: weir ctl configure FILE.")),
     el("form", { role: "search", onsubmit: (event) => event.preventDefault() },
       el("label", {}, "Find", sought), el("label", { className: "beside" }, isSet, "only what differs from its default")),
     tables, el("details", {}, el("summary", {}, "The whole configuration as TOML, as `weir run` takes it"), toml));
+}
+
+// Another configuration may be in force by now.
+let edition = 0;
+export function onStatus(status, isShown) {
+  if (status.configured === edition) return;
+  edition = status.configured;
+  keys = null;
+  if (isShown) onShown();
 }
 
 export async function onShown() {

@@ -21,7 +21,7 @@ use crate::samples::SampledEvent;
 
 /// Tells what a desk has to tell, until the desk is left.
 pub(super) async fn tell(bus: &Shared, desk: &Desk) {
-    let subjects = Subjects::of(desk.configuration(), &this_machine());
+    let subjects = Subjects::of(&desk.configured().partition, &this_machine());
     let mut observer = Observer::of(desk);
     let mut absence = Absence { bus, desk, told: None };
     loop {
@@ -199,6 +199,7 @@ impl Publisher<'_> {
 
     /// Status and metrics, also for latecomers.
     async fn all(&mut self, desk: &Desk) -> Result<(), Lost> {
+        self.subjects.follow(&desk.configured().partition);
         self.status(desk).await?;
         for application in desk.dataflow().stages.iter().flat_map(|stage| &stage.applications) {
             let subject = self.subjects.of_application(&application.name, METRICS);

@@ -57,7 +57,7 @@ impl Observer {
             said: desk.listen(),
             shown: desk.listen_to_samples(),
             second,
-            told: 0,
+            told: desk.newest_restored(),
             recorded: entries.first().map(|newest| newest.id),
         }
     }
@@ -116,7 +116,7 @@ impl Observer {
 
     /// Records of runs that have ended and were not told yet, the oldest first. A message says that a run has ended.
     pub(super) fn records(&self) -> Vec<Record> {
-        let name = &self.desk.configuration().partition.name;
+        let name = &self.desk.configured().partition.partition.name;
         let recorded = self.recorded;
         let is_due = |entry: &Entry| entry.ended.is_some() && entry.partition == *name && Some(entry.id) > recorded;
         self.desk.with_catalogue(|catalogue| {

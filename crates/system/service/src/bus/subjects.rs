@@ -1,32 +1,46 @@
 //! What is called how on the bus: `weir.<partition>.<host>.<application>.<what>`.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use base::ids::Role;
 use configuration::Partition;
 
 use crate::hosts::Hosts;
 
 /// The subjects of a partition.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Subjects {
     partition: String,
-    hosts: Hosts,
+    /// Another configuration may move applications.
+    hosts: Mutex<Hosts>,
 }
 
 impl Subjects {
     /// Those of a partition whose run control is on this machine, `here`.
     pub(super) fn of(partition: &Partition, here: &str) -> Self {
-        Self { partition: partition.partition.name.clone(), hosts: Hosts::of(partition, token(here)) }
+        Self { partition: partition.partition.name.clone(), hosts: Mutex::new(Hosts::of(partition, token(here))) }
+    }
+
+    /// Applications are where this configuration has them.
+    pub(super) fn follow(&self, partition: &Partition) {
+        let mut hosts = self.hosts();
+        *hosts = Hosts::of(partition, hosts.here().to_owned());
     }
 
     /// Of something that run control says.
     pub(super) fn of_run_control(&self, what: &str) -> String {
-        format!("weir.{}.{}.{}.{what}", self.partition, self.hosts.here(), Role::RunControl)
+        format!("weir.{}.{}.{}.{what}", self.partition, self.hosts().here(), Role::RunControl)
     }
 
     /// Of something that an application says.
     pub(super) fn of_application(&self, application: &str, what: &str) -> String {
-        let host = self.hosts.of_application(application);
+        let hosts = self.hosts();
+        let host = hosts.of_application(application);
         format!("weir.{}.{host}.{application}.{what}", self.partition)
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, Hosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The stream that keeps messages and run records.
@@ -69,6 +83,8 @@ mod tests {
         let spread = of(&["host=[{name=\"a\"},{name=\"b\"}]".to_owned()]);
         assert_eq!(spread.of_application("ros-2", METRICS), "weir.p.b.ros-2.metrics");
         assert_eq!(spread.of_run_control(STATUS), "weir.p.daq-9-lab.rc.status");
+        alone.follow(&Partition::parse("p", text, &["host=[{name=\"c\"}]".to_owned()]).unwrap());
+        assert_eq!(alone.of_application("sfi-1", METRICS), "weir.p.c.sfi-1.metrics");
         assert_eq!(token(""), "here");
     }
 }

@@ -16,8 +16,9 @@ use super::snapshot::{Snapshot, Starts, resource};
 use crate::bus::Bus;
 use crate::desk::Desk;
 use crate::hosts::{Hosts, this_machine};
+use crate::measuring::measured;
 use crate::messages::{Message, Severity, Sought};
-use crate::metrics::{Told, samples};
+use crate::metrics::Told;
 
 /// Tells a collector what a desk has to tell.
 pub(super) struct Exporter<'a> {
@@ -53,10 +54,10 @@ impl<'a> Exporter<'a> {
             desk,
             bus,
             collector: Collector::at(&shared.endpoint),
-            hosts: Hosts::of(desk.configuration(), this_machine()),
+            hosts: Hosts::of(&desk.configured().partition, this_machine()),
             starts: Starts::at(now_ns()),
             snapshot: None,
-            told: 0,
+            told: desk.newest_restored(),
             logs: Lane::new(),
             metrics: Lane::new(),
             presence: None,
@@ -92,11 +93,12 @@ impl<'a> Exporter<'a> {
     /// Looks at the metrics. What was not exported of the last look is given up.
     fn look(&mut self) {
         self.give_up();
+        self.hosts = Hosts::of(&self.desk.configured().partition, this_machine());
         let (status, dataflow, at_ns) = (self.desk.status(), self.desk.dataflow(), now_ns());
         let run = status.run.as_ref().and_then(|run| Some((run.number?, run.elapsed_s)));
         let since = self.starts.look(at_ns, run, &dataflow);
         let told = Told { bus: self.bus.as_ref().map(Bus::traffic), collector: Some(self.shared.traffic.now()) };
-        self.snapshot = Some(Snapshot::new(at_ns, samples(&status, &dataflow, &told), since));
+        self.snapshot = Some(Snapshot::new(at_ns, measured(self.desk, &told), since));
     }
 
     fn give_up(&mut self) {
@@ -123,7 +125,8 @@ impl<'a> Exporter<'a> {
 
     async fn send_metrics(&mut self) {
         let Some(snapshot) = &self.snapshot else { return };
-        let (body, points) = snapshot.request(&self.desk.configuration().partition.name, &self.hosts);
+        let status = self.desk.status();
+        let (body, points) = snapshot.request(&status.partition, &self.hosts);
         let answer = self.collector.post(Signal::Metrics.name(), body).await;
         if self.is_over(Signal::Metrics, points, answer) {
             self.snapshot.iter_mut().for_each(Snapshot::advance);
@@ -147,7 +150,7 @@ impl<'a> Exporter<'a> {
     }
 
     fn logs_request(&self, messages: &[Message]) -> Vec<u8> {
-        let partition = &self.desk.configuration().partition.name;
+        let partition = &self.desk.status().partition;
         let observed_time_unix_nano = Decimal(now_ns());
         let log_records = messages.iter().map(|message| record(message, observed_time_unix_nano)).collect();
         let scope_logs = [ScopeLogs { scope: Scope::own(), log_records }];

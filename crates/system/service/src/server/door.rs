@@ -23,11 +23,12 @@ use tokio_rustls::TlsAcceptor;
 use crate::answer::Refused;
 
 /// Serves whoever connects, for ever. With an `acceptor` all that is said is encrypted.
-pub(super) async fn welcome(listener: TcpListener, acceptor: Option<TlsAcceptor>, router: Router) {
+pub(crate) async fn welcome(listener: TcpListener, acceptor: Option<TlsAcceptor>, router: Router) {
     welcome_at_most(CONNECTIONS_MAX, listener, acceptor, router).await;
 }
 
-async fn welcome_at_most(most: usize, listener: TcpListener, acceptor: Option<TlsAcceptor>, router: Router) {
+/// The same, so many at a time.
+pub(crate) async fn welcome_at_most(most: usize, listener: TcpListener, acceptor: Option<TlsAcceptor>, router: Router) {
     let places = Arc::new(Semaphore::new(most));
     loop {
         let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");

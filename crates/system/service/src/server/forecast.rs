@@ -31,7 +31,7 @@ async fn checked(
 ) -> Result<Json<Checked>, Refused> {
     let Changed { set } = body_of(&headers, &body)?;
     refuse_what_is_not_for_pages(&set)?;
-    let (_, checked) = check(service.desk.configuration(), &set)?;
+    let (_, checked) = check(&service.desk.configured().partition, &set)?;
     Ok(Json(checked))
 }
 
@@ -43,7 +43,7 @@ async fn foreseen(
     let Changed { set } = body_of(&headers, &body)?;
     refuse_what_is_not_for_pages(&set)?;
     let Ok(_alone) = service.simulates.try_lock() else { return Err(Refused::Busy) };
-    Ok(Json(forecast(service.desk.configuration(), &set).await?))
+    Ok(Json(forecast(&service.desk.configured().partition, &set).await?))
 }
 
 /// `@FILE` and secrets are for people at the machine.

@@ -54,7 +54,8 @@ async fn events(State(service): State<Arc<Service>>) -> Sse<impl Stream<Item = R
 
 async fn one(State(service): State<Arc<Service>>, Path(number): Path<String>) -> Result<Json<Sheet>, Refused> {
     let Kept { told, event, readout } = kept(&service, &number)?;
-    let menu = service.desk.configuration().menu.as_ref();
+    let configured = service.desk.configured();
+    let menu = configured.partition.menu.as_ref();
     let chains: Vec<String> = menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
     Ok(Json(Sheet { told, tree: Tree::of(&event, &readout, &chains) }))
 }

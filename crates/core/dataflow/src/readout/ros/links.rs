@@ -40,6 +40,8 @@ pub(super) struct Links {
     began_late: bool,
     lead: Lead,
     started: bool,
+    /// Whether an event was issued in this life.
+    has_begun: bool,
     stopping: bool,
     /// As level 1 was told.
     awaits: bool,
@@ -108,6 +110,7 @@ impl Links {
             began_late: late,
             lead: Lead::default(),
             started: false,
+            has_begun: false,
             stopping: false,
             awaits: false,
             tells_from: Time::ZERO,
@@ -266,7 +269,7 @@ impl Ros {
             events.iter().filter_map(|event| Some((self.pushing.destinations.direct(event)?, event.event)));
         self.pushing.offers.extend(destinations);
         let links = self.links.as_deref_mut().expect("links that push");
-        if links.newest_issued.is_none() {
+        if !core::mem::replace(&mut links.has_begun, true) {
             links.begin(now);
         }
         for (info, time) in events.iter().zip(times).filter(|(_, time)| !time.is_none()) {
@@ -350,6 +353,7 @@ impl Ros {
             }
             LinkNews::Down if matches!(link.state, LinkState::Up) => {
                 self.robs[rob].counters_mut().sources_lost += 1;
+                self.robs[rob].lose_source();
                 let has_begun = links.started || links.newest_issued.is_some();
                 link.state = if has_begun { LinkState::Down } else { LinkState::Awaited };
                 link.due = has_begun.then(|| now + links.grace);

@@ -16,7 +16,7 @@ use base::time::Time;
 use timing::Interval;
 use timing::chunks::Chunks;
 use timing::rule::Axis;
-use timing::slices::{PASSED_AHEAD_MAX, Passed};
+use timing::slices::{PASSED_AHEAD_MAX, Passed, common_begin};
 
 impl Ros {
     pub(super) fn on_chunk(
@@ -107,19 +107,21 @@ impl Ros {
         let (watch, Waiting { event: info, due, .. }) = (&links.watch, waiting);
         let seen = |time| watch.seen_by(rob, time);
         let interval = timed.taken(&waiting, seen);
-        let is_whole = interval.is_none() || state == LinkState::Ended || chunks.watermark() >= Some(interval.end);
-        if !is_whole && (is_awaited || (due > now && state != LinkState::Lost)) {
+        let is_passed = interval.is_none() || state == LinkState::Ended || chunks.watermark() >= Some(interval.end);
+        if !is_passed && (is_awaited || (due > now && state != LinkState::Lost)) {
             return None;
         }
         timed.waiting.pop_front();
-        if !is_whole {
+        // A slice of the time before a source has begun is not empty, nor is one of the time that it was gone.
+        let is_whole = is_passed && !(slice.is_some() && chunks.may_lack(interval));
+        if !is_passed {
             timed.missed = timed.missed.max(interval.end);
         }
         let may_be_part = is_whole || !link.parameters.whole;
         let horizon = slice.map_or(timed.horizon(seen), |slices| timed.slices(slices).horizon(info.event.0 + 1));
         let TimedParameters { rule, chunks_max: most } = timed.parameters;
         // A living source without data at a time sends a fragment without chunks; the fragment of any other is missing.
-        let may_be_empty = !interval.is_none() && !rule.demands() && (is_whole || state == LinkState::Up);
+        let may_be_empty = !interval.is_none() && !rule.demands() && (is_passed || state == LinkState::Up);
         let has_any = may_be_part && (may_be_empty || chunks.meeting(interval).next().is_some());
         let event = info.event;
         self.robs[rob].counters_mut().unpassed += u64::from(!is_whole);
@@ -211,11 +213,15 @@ impl Links {
     fn passed(&self, robs: &[Rob]) -> Option<Passed> {
         let all_slices = self.slice?;
         let next = self.newest_issued.map(|newest| newest.0.saturating_add(1));
-        let (mut first, mut all, mut any) = (None, None, self.told_passed.any);
+        let begins = self.each.iter().zip(robs).filter_map(|(link, rob)| {
+            let began = rob.chunks()?.began()?;
+            Some(link.timed.as_ref()?.slices(all_slices).of(began))
+        });
+        let first = common_begin(begins, all_slices.apart);
+        let (mut all, mut any) = (None, self.told_passed.any);
         for (index, link) in self.each.iter().enumerate() {
             let (Some(timed), Some(chunks)) = (&link.timed, robs[index].chunks()) else { continue };
             let slices = timed.slices(all_slices);
-            first = first.into_iter().chain(chunks.first_begin().map(|begin| slices.of(begin))).min();
             let passed = if self.is_over(link) {
                 chunks.newest().map_or(0, |newest| slices.of(newest).saturating_add(1))
             } else {

@@ -70,6 +70,7 @@ impl Ros {
                     self.answers.parts.clear();
                     continue;
                 }
+                self.note_answered(event, None);
                 let len_bytes = self.answers.parts.len_bytes();
                 let (sfi, pushed) = pusher.sent(now, lane, len_bytes as usize);
                 self.counters.pushed += 1;

@@ -7,6 +7,7 @@ mod ldaq;
 mod login;
 mod run_again;
 mod service;
+mod silence;
 mod slurm;
 mod taking_over;
 

@@ -54,6 +54,17 @@ fn without_run_control_nothing_is_left_on_any_host() {
     check_left_alone(&running);
 }
 
+#[test]
+fn time_stamps_are_named_host_by_host() {
+    let test = "service::time_stamps_are_named_host_by_host";
+    let Some((_farm, running)) = start(test, quickstart_for(300).set("run.stamps", "on")) else { return };
+    let ended = running.end().expect(0);
+    for (host, files) in [("a", 6), ("b", 4), ("c", 3)] {
+        let said = format!("time stamps on host {host}: {files} files in /");
+        assert!(ended.stderr.contains(&said), "{said}: {}", ended.stderr);
+    }
+}
+
 /// An agent needs it for its start alone.
 #[test]
 fn a_run_goes_on_without_the_services() {

@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use testkit::TempDir;
+
 use super::farm::{Farm, HOSTS, shell};
 use super::{
     check_left_alone, check_lost_when_cut_off, check_lost_with_its_agent, check_runs, quickstart, quickstart_for,
 };
+use crate::children::MARK;
 use crate::files::check_all;
-use crate::running::{Job, Running, is_within_deadline, within_deadline};
+use crate::running::{Job, Running, examples, is_within_deadline, program, within_deadline};
 
 #[test]
 fn a_partition_runs_on_three_nodes() {
@@ -46,6 +49,27 @@ fn without_run_control_nothing_is_left_on_any_node() {
     let Some((farm, mut running)) = start(test, quickstart()) else { return };
     running.until_recording();
     check_left_alone(&running);
+    within_deadline("no job is left", || farm.jobs().is_empty());
+}
+
+/// Run control is on the first node of the job, and the nodes are its hosts.
+#[test]
+fn the_script_for_sbatch_takes_a_run_on_the_nodes_of_its_job() {
+    let test = "slurm::the_script_for_sbatch_takes_a_run_on_the_nodes_of_its_job";
+    let Some(farm) = Farm::of_nodes(test) else { return };
+    let folder = TempDir::new("sbatch");
+    let mut batch = farm.within("rc", "sbatch");
+    batch.args(["--quiet", "--wait", "--output=said"]).arg(examples().join("hosts/weir-run.sbatch"));
+    batch.arg(examples().join("quickstart.toml")).args(["--events", "300", "--summary", "summary.json"]);
+    for key in ["l2sv.timeout", "l2pu.request_timeout", "ros.request_timeout", "sfi.request_timeout"] {
+        batch.args(["--set", &format!("{key}=60 s")]);
+    }
+    batch.args(["--set", "processes.start_timeout=240 s"]).current_dir(folder.path());
+    batch.env("SLURM_CONF", farm.path("slurm.conf")).env("WEIR", program()).env(MARK, folder.path());
+    let told = batch.output().unwrap();
+    let said = fs::read_to_string(folder.join("said")).unwrap_or_default();
+    assert!(told.status.success() && said.contains(": ok, residual 0"), "{told:?}\n{said}");
+    assert_eq!(check_all(&folder.join("out")).len(), 1);
     within_deadline("no job is left", || farm.jobs().is_empty());
 }
 

@@ -16,12 +16,14 @@ use crate::served::Served;
 #[test]
 fn run_control_that_comes_back_takes_the_run_over() {
     let mut served = recording(farm());
-    let applications = applications(&served);
+    let (applications, key) = (applications(&served), served.key.clone());
     kill_control(&mut served);
     until_more_without_control(&served);
     served.again(&[]);
     let taken = served.until_state("running");
     assert_eq!(taken["run"]["number"], 1, "{taken}");
+    // Pages that were open command on, and nobody else does.
+    assert_eq!((&served.key, &taken["operator"]["name"]), (&key, &json!("anna")), "{taken}");
     until_more(&mut served);
     let run = stop(&mut served, "ok");
     assert_eq!((&run["quality"], &run["partition"]), (&json!("incomplete"), &json!("quickstart")), "{run}");

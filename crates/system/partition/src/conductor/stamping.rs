@@ -1,0 +1,147 @@
+//! Time stamps of the applications: who writes them where.
+
+use std::collections::BTreeMap;
+
+use base::ids::NodeId;
+use configuration::Stamps;
+use dataflow::message::{Command, Message};
+use driver::Host;
+
+use super::{Conductor, Phase};
+use crate::control::{StampFile, Stamping};
+use crate::said::Said;
+
+/// What applications were told, and what they have answered.
+#[derive(Default)]
+pub(super) struct Stamped {
+    /// Whether stamps are wanted, in this run and in those that follow.
+    wanted: Stamps,
+    /// Whether applications were told to write them.
+    is_on: bool,
+    /// How many answers of each are still to come.
+    awaited: BTreeMap<NodeId, usize>,
+    files: BTreeMap<NodeId, String>,
+}
+
+impl Conductor {
+    /// Somebody wants stamps, or none any more.
+    pub(super) fn want_stamps(&mut self, host: &mut Host, wanted: Stamps) {
+        let before = core::mem::replace(&mut self.stamped.wanted, wanted);
+        if matches!(self.phase, Phase::Running) {
+            // Applications that were told by a former life of run control are on, too.
+            if wanted == Stamps::Off || before != wanted {
+                self.end_stamps(host);
+            }
+            self.begin_stamps(host);
+        }
+        self.tell_stamps();
+    }
+
+    /// A run begins.
+    pub(super) fn stamp_from_start(&mut self, host: &mut Host) {
+        let of_run = self.assembly.partition.run.stamps;
+        if of_run != Stamps::Off {
+            self.stamped.wanted = of_run;
+        }
+        self.begin_stamps(host);
+        self.tell_stamps();
+    }
+
+    /// A former life of run control may have had applications write them.
+    pub(super) fn take_over_stamps(&mut self, said: &BTreeMap<NodeId, Vec<Command>>) {
+        let wanted = |commands: &Vec<Command>| {
+            commands.iter().rev().find_map(|command| match command {
+                Command::Stamps => Some(Stamps::On),
+                Command::StampPolls => Some(Stamps::Polls),
+                Command::NoStamps => Some(Stamps::Off),
+                _ => None,
+            })
+        };
+        let Some(wanted) = said.values().find_map(wanted).filter(|wanted| *wanted != Stamps::Off) else { return };
+        (self.stamped.wanted, self.stamped.is_on) = (wanted, true);
+        self.tell_stamps();
+    }
+
+    /// A run has ended: files are whole before its applications go.
+    pub(super) fn stamp_no_more(&mut self, host: &mut Host) {
+        if self.stamped.is_on {
+            self.end_stamps(host);
+        }
+        if self.assembly.partition.run.stamps != Stamps::Off {
+            self.stamped.wanted = Stamps::Off;
+        }
+        self.tell_stamps();
+    }
+
+    pub(super) fn on_stamped(&mut self, from: NodeId, file: String) {
+        match self.stamped.awaited.get_mut(&from) {
+            Some(answers) if *answers > 1 => *answers -= 1,
+            _ => _ = self.stamped.awaited.remove(&from),
+        }
+        if !file.is_empty() {
+            self.stamped.files.insert(from, file);
+        }
+        self.tell_stamps();
+    }
+
+    /// Who has died answers no more.
+    pub(super) fn await_no_stamps_of(&mut self, node: NodeId) {
+        if self.stamped.awaited.remove(&node).is_some() {
+            self.tell_stamps();
+        }
+    }
+
+    /// Whether applications in this process have still to end their file.
+    pub(super) fn awaits_stamps_here(&self) -> bool {
+        let is_child = |node: &NodeId| self.children.iter().any(|child| child.node() == *node);
+        self.stamped.awaited.keys().any(|node| !is_child(node))
+    }
+
+    /// Says where the files of a run are that has ended.
+    pub(super) fn say_where_stamps_are(&mut self) {
+        if !core::mem::take(&mut self.stamped.is_on) {
+            return;
+        }
+        self.stamped.awaited.clear();
+        self.tell_stamps();
+        let lines = self.control.stamping().in_words();
+        lines.into_iter().for_each(|line| self.say(Said::notice(line)));
+    }
+
+    fn begin_stamps(&mut self, host: &mut Host) {
+        let command = match self.stamped.wanted {
+            Stamps::Off => return,
+            Stamps::On => Command::Stamps,
+            Stamps::Polls => Command::StampPolls,
+        };
+        self.stamped.is_on = true;
+        self.stamped.files.clear();
+        self.command_all(host, command);
+    }
+
+    fn end_stamps(&mut self, host: &mut Host) {
+        self.command_all(host, Command::NoStamps);
+    }
+
+    fn command_all(&mut self, host: &mut Host, command: Command) {
+        for app in &self.assembly.applications {
+            let message = Message::Command(command);
+            self.registrar.remember(app.node, &message);
+            host.send_from_control(app.node, message);
+            *self.stamped.awaited.entry(app.node).or_default() += 1;
+        }
+    }
+
+    /// Lets others see it.
+    fn tell_stamps(&self) {
+        let Stamped { wanted, awaited, files, .. } = &self.stamped;
+        let hosts = &self.assembly.partition.host;
+        let file = |(node, file): (&NodeId, &String)| StampFile {
+            application: self.assembly.name(*node),
+            host: self.assembly.host_of(*node).and_then(|host| hosts.get(host)).map(|host| host.name.clone()),
+            file: file.clone(),
+        };
+        let files = files.iter().map(file).collect();
+        self.control.set_stamping(Stamping { stamps: *wanted, awaited: awaited.values().sum(), files });
+    }
+}

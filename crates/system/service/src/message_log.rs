@@ -1,0 +1,166 @@
+//! Messages are kept in the run catalogue by a thread of their own, so that nobody waits for a disk.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use catalogue::{Catalogue, CatalogueError, Message, Severity, Sought, now};
+
+/// Where the messages of a partition are kept.
+#[derive(Debug)]
+pub struct MessageLog {
+    partition: String,
+    reader: Mutex<Catalogue>,
+    /// The newest ones, from before this service.
+    restored: Vec<Message>,
+    writes: SyncSender<Write>,
+    /// Those that were given up.
+    dropped: Arc<AtomicU64>,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Debug)]
+enum Write {
+    Keep(Box<Message>),
+    /// Nothing more is said.
+    End,
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+enum Writer {
+    Waiting(Catalogue, Receiver<Write>),
+    Writing(JoinHandle<()>),
+    Over,
+}
+
+impl MessageLog {
+    /// In this catalogue, which is there. What is too old is removed.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn open(path: &Path, partition: &str) -> Result<Self, CatalogueError> {
+        let (mut catalogue, reader) = (Catalogue::existing(path)?, Catalogue::existing(path)?);
+        catalogue.forget_old_messages(partition, now())?;
+        let restored = reader.messages(partition, &Sought::default())?;
+        let (writes, written) = sync_channel(WAITING_MAX);
+        Ok(Self {
+            partition: partition.to_owned(),
+            reader: Mutex::new(reader),
+            restored,
+            writes,
+            dropped: Arc::default(),
+            writer: Mutex::new(Writer::Waiting(catalogue, written)),
+        })
+    }
+
+    /// The newest ones from before this service, the oldest first.
+    pub(crate) fn restored(&self) -> &[Message] {
+        &self.restored
+    }
+
+    /// Begins to write; what goes wrong is told.
+    pub(crate) fn begin(&self, tell: impl Fn(Severity, String) + Send + 'static) -> std::io::Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        *writer = match core::mem::replace(&mut *writer, Writer::Over) {
+            Writer::Waiting(catalogue, written) => {
+                let (partition, dropped) = (self.partition.clone(), Arc::clone(&self.dropped));
+                let write = move || write((catalogue, &partition), &written, &dropped, tell);
+                Writer::Writing(thread::Builder::new().name("messages".into()).spawn(write)?)
+            }
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Keeps a message, or what it has become; waits for nobody. One for which there is no room is counted.
+    pub(crate) fn keep(&self, message: &Message) {
+        if self.writes.try_send(Write::Keep(Box::new(message.clone()))).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all is written that was said.
+    pub(crate) fn end(&self) {
+        let writer = core::mem::replace(&mut *self.writer.lock().unwrap_or_else(PoisonError::into_inner), Writer::Over);
+        if let Writer::Writing(thread) = writer {
+            // One that has panicked has said so.
+            let _ = self.writes.send(Write::End);
+            let _ = thread.join();
+        }
+    }
+
+    /// The kept messages that are sought, the oldest first; waits for the disk.
+    pub(crate) fn find(&self, sought: &Sought) -> Result<Vec<Message>, CatalogueError> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).messages(&self.partition, sought)
+    }
+
+    /// How many were given up since the service began.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// Until the end: all that waits goes together.
+fn write(
+    (mut catalogue, partition): (Catalogue, &str),
+    written: &Receiver<Write>,
+    dropped: &AtomicU64,
+    tell: impl Fn(Severity, String),
+) {
+    let (mut is_failing, mut is_over) = (false, false);
+    while !is_over && let Ok(first) = written.recv() {
+        let mut batch = Vec::new();
+        for write in [first].into_iter().chain(written.try_iter().take(WAITING_MAX)) {
+            match write {
+                Write::Keep(message) => batch.push(*message),
+                Write::End => is_over = true,
+            }
+        }
+        match catalogue.keep_messages(partition, &batch) {
+            Ok(()) if is_failing => {
+                is_failing = false;
+                tell(Severity::Notice, "messages are kept again".to_owned());
+            }
+            Ok(()) => {}
+            Err(error) => {
+                dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                // That is said once, and may be kept no more than the others.
+                if !core::mem::replace(&mut is_failing, true) {
+                    tell(Severity::Warning, format!("messages are not kept: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// So many messages wait for a slow disk.
+const WAITING_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use testkit::TempDir;
+
+    use super::*;
+
+    fn message(number: u64) -> Message {
+        let (causes, text) = (Vec::new(), format!("word {number}"));
+        let (run, application, severity) = (None, None, Severity::Notice);
+        Message { number, at_ms: number, run, application, severity, text, causes, repeats: 0, last_ms: number }
+    }
+
+    /// Nobody writes: the disk takes nothing.
+    #[test]
+    fn a_disk_that_takes_nothing_holds_nobody_up_and_what_is_given_up_is_counted() {
+        let directory = TempDir::new("message-log");
+        let file = directory.join("runs.sqlite");
+        drop(Catalogue::open(&file).unwrap());
+        let log = MessageLog::open(&file, "p").unwrap();
+        (1..=WAITING_MAX as u64 + 7).for_each(|number| log.keep(&message(number)));
+        assert_eq!(log.dropped(), 7);
+        assert!(log.find(&Sought::default()).unwrap().is_empty() && log.restored().is_empty());
+        log.end();
+    }
+}
