@@ -37,6 +37,7 @@ fn dead_time(plan: &Plan, outcomes: &Outcomes, slicing: &Slicing, failures: &mut
     let heard = outcomes.sources.iter().flat_map(|doings| &doings.chunks);
     let begin = |handed: &Handed| match handed {
         Handed::Chunk { time, .. } if !time.is_none() => Some(time.begin / ns(slicing.length)),
+        Handed::Passed(time) => Some(time / ns(slicing.length)),
         _ => None,
     };
     let elapsed = outcomes.issued_up_to.max(*last).0 - first.0 + 1;
