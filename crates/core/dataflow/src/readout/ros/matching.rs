@@ -124,7 +124,7 @@ impl Ros {
         let may_be_empty = !interval.is_none() && !rule.demands() && (is_passed || state == LinkState::Up);
         let has_any = may_be_part && (may_be_empty || chunks.meeting(interval).next().is_some());
         let event = info.event;
-        self.robs[rob].counters_mut().unpassed += u64::from(!is_whole);
+        self.robs[rob].counters_mut().unpassed += u64::from(!is_passed);
         if has_any && self.refusal(event).is_none() {
             let mut parts = Parts::default();
             let rob = &mut self.robs[rob];
