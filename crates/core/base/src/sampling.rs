@@ -42,7 +42,7 @@ pub struct Sampler {
 struct Share {
     /// None where this stage shows nothing.
     rule: Option<SamplingRule>,
-    /// What was asked for and not given; none before it was asked for the first time.
+    /// What viewers still wait for; none before the first of them asks.
     room: Option<Room>,
 }
 
@@ -116,7 +116,7 @@ impl Sampler {
         self.is_asked && (by(&self.control) || by(&self.here))
     }
 
-    /// Who is to be shown such an event of that length now; then it is counted as shown.
+    /// Names the viewers that get such an event of that length now, and counts it as shown.
     #[inline]
     pub fn takes(&mut self, event: EventId, trigger_type: u8, items: u32, len_bytes: usize) -> Viewers {
         if self.is_asked { self.take(event, trigger_type, items, len_bytes) } else { Viewers::default() }

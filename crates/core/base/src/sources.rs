@@ -14,7 +14,7 @@ pub struct SourceNow {
     pub number: u64,
     /// The end of that fragment in ns, by the clock of the source; 0 if it says none.
     pub time_ns: u64,
-    /// What was last said by it, or of it, in at most [`STATUS_BYTES_MAX`] bytes.
+    /// The last words of the source, or about it, in at most [`STATUS_BYTES_MAX`] bytes.
     pub status: String,
 }
 

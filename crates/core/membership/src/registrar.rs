@@ -465,10 +465,9 @@ impl Registrar {
                 (Command::Resume, Some(Command::Pause)) => _ = said.pop(),
                 (Command::Pause | Command::Resume, Some(last)) if last == command => {}
                 (Command::Resume, _) if !said.contains(&Command::Pause) => {}
-                (Command::NoStamps, _) => said.retain(|command| !STAMPING.contains(command)),
-                (Command::Stamps | Command::StampPolls, _) => {
-                    said.retain(|command| !STAMPING.contains(command));
-                    said.push(*command);
+                (Command::NoStamps | Command::Stamps | Command::StampPolls, _) => {
+                    said.retain(|said| !matches!(said, Command::Stamps | Command::StampPolls));
+                    said.extend(Some(*command).filter(|command| *command != Command::NoStamps));
                 }
                 _ => said.push(*command),
             }
@@ -888,5 +887,3 @@ fn is_exit(text: &str) -> bool {
 
 /// How long a lost connection may stay without a death that explains it.
 const GRACE: Duration = Duration::from_secs(1);
-/// Of these the last one counts.
-const STAMPING: [Command; 2] = [Command::Stamps, Command::StampPolls];

@@ -3,7 +3,7 @@
 //! A question is a line of words. The answer begins with `ok` or `no`, and ends with the connection. A status has a line for the host and
 //! one for each application, with tabs between the columns.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -13,6 +13,8 @@ use std::{fs, str};
 use base::time::Time;
 use control::states::State;
 use membership::agents::NotDone;
+
+use crate::visit::hear;
 
 /// The agent's side. Dropping it removes the socket.
 pub(crate) struct Desk {
@@ -129,16 +131,7 @@ fn bind(path: &std::path::Path) -> io::Result<UnixListener> {
 impl Visitor {
     /// Whether it may say more.
     fn hear(&mut self) -> bool {
-        let mut bytes = [0; 1024];
-        loop {
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(len) if self.said.len() + len <= LINE_MAX => self.said.extend_from_slice(&bytes[..len]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(_) | Err(_) => return false,
-            }
-        }
+        hear(&mut self.stream, &mut self.said, LINE_MAX)
     }
 
     fn line(&self) -> Option<&str> {

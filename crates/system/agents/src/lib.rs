@@ -25,6 +25,7 @@ mod peer;
 mod process;
 mod roll;
 mod serving;
+mod visit;
 mod window;
 
 pub use agent::{Agent, AgentError};

@@ -15,6 +15,8 @@ use rustix::net::sockopt::socket_peercred;
 use transport::error::OsError;
 use transport::poller::{Poller, Readiness};
 
+use crate::visit::hear;
+
 /// The application's side. It shows events to one viewer at a time.
 pub struct Window {
     listener: UnixListener,
@@ -133,17 +135,8 @@ impl Viewer {
     }
 
     fn hear(&mut self) -> bool {
-        let mut bytes = [0; LINE_MAX];
         self.readiness.clear_readable();
-        loop {
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(len) if self.said.len() + len <= LINE_MAX => self.said.extend_from_slice(&bytes[..len]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(_) | Err(_) => return false,
-            }
-        }
+        hear(&mut self.stream, &mut self.said, LINE_MAX)
     }
 
     fn tell(&mut self) -> bool {

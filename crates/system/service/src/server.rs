@@ -326,9 +326,7 @@ impl Sender {
             Err(Refused::Request { expected, found: format!("{:?} and {:?}", self.name, self.client) })
         }
     }
-}
 
-impl Sender {
     /// The application that is to end, which was named twice.
     fn confirmed(&self) -> Result<String, Refused> {
         if !self.application.is_empty() && self.application == self.confirm {

@@ -537,9 +537,7 @@ impl Line {
             marked: [0; CAUSES.len()],
         }
     }
-}
 
-impl Line {
     /// For those who watch the run.
     fn now(&self) -> SourceNow {
         let phase = match self {
