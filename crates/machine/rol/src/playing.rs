@@ -57,7 +57,7 @@ pub fn detector_of(partition: &Partition, place: usize, inputs: &Inputs) -> Resu
 /// There is no such processor.
 pub fn processor_of(partition: &Partition, place: usize) -> Option<Detector> {
     let level1 = partition.level1.as_ref().expect("a partition with processors has level 1");
-    level1.processor[place].play?;
+    level1.processor[place].played()?;
     let (rois, generator) = (level1.rois_per_event, level1.generator.clone());
     let seed = partition.run.seed ^ u64::from(Processor::source_id(place)) << 32;
     let triggers = move || Box::new(EmulatedTriggers::new(rois, generator.clone(), seed)) as Box<_>;

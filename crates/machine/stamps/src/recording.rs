@@ -44,6 +44,11 @@ impl Recording {
         &self.path
     }
 
+    /// Whether nothing more is written, although nobody has ended it: the disk takes no more.
+    pub fn is_broken(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Disarms the stamps, and says where the file is.
     ///
     /// # Errors

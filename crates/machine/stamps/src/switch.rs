@@ -31,15 +31,16 @@ pub fn prepare(directory: &Path, process: &str) {
     switch().place = Some((directory.to_owned(), process.to_owned()));
 }
 
-/// Begins a trace, unless one goes on; with stamps of Poll functions if that is wanted.
+/// Begins a trace, unless one goes on; with stamps of Poll functions if that is wanted. One that broke is over.
 ///
 /// # Errors
 /// The file cannot be made.
 pub fn begin(owner: Owner, polls: bool) -> Result<(), TraceError> {
     let mut switch = switch();
-    if switch.recording.is_some() {
+    if switch.recording.as_ref().is_some_and(|(_, recording)| !recording.is_broken()) {
         return Ok(());
     }
+    switch.recording = None;
     let (directory, process) = switch.place.clone().unwrap_or_else(|| (DIRECTORY.into(), PROCESS.to_owned()));
     stamp_polls(polls);
     let recording = Recording::start(&directory, &process)?;
@@ -59,6 +60,12 @@ pub fn end(owner: Owner) -> Result<(), TraceError> {
         Some((_, recording)) => recording.end().map(drop),
         None => Ok(()),
     }
+}
+
+/// Why the trace that this owner has begun is over already, if its file takes no more. It is said once.
+pub fn broken(owner: Owner) -> Option<TraceError> {
+    let (_, recording) = switch().recording.take_if(|(of, recording)| *of == owner && recording.is_broken())?;
+    recording.end().err()
 }
 
 /// Whether a trace goes on that this owner has begun.

@@ -1,4 +1,4 @@
-//! The run catalogue: a SQLite file that keeps of each run its number, configuration, times, end, account, files and remarks, and what was said.
+//! The run catalogue: a SQLite file that keeps of each run its number, configuration, times, end, account, files and remarks. What was said is beside it.
 //!
 //! A run is [reserved](Catalogue::reserve) before it begins, so that no number comes twice, and [ended](Catalogue::end) with its
 //! summary. One whose run control died has no end; [`Entry::quality`] says so. Several processes may use a catalogue at the same time.
@@ -33,6 +33,8 @@ pub use difference::{Difference, differences};
 pub use entry::{Entry, Record, Remark, RunId};
 pub use error::CatalogueError;
 pub use keeper::{Keeper, NotReserved};
-pub use messages::{MESSAGES_AGE_MAX, MESSAGES_MAX, Message, NEWEST, NEWEST_MAX, NoSeverity, Severity, Sought};
+pub use messages::{
+    MESSAGES_AGE_MAX, MESSAGES_MAX, Message, MessageStore, NEWEST, NEWEST_MAX, NoSeverity, Severity, Sought,
+};
 pub use quality::Quality;
 pub use store::{Catalogue, Numbering, Reserved};

@@ -1,14 +1,15 @@
 //! What was said of runs and between them, kept for those who look later.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CatalogueError;
-use crate::store::{Catalogue, failed, to_ms};
+use crate::store::{BUSY, failed, to_ms};
 
 /// A line for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -135,21 +136,64 @@ impl Sought {
     }
 }
 
-impl Catalogue {
+/// The messages of the partitions of a catalogue, in a file beside it. Whoever writes messages holds up nobody who begins a run, and whoever
+/// reads them waits for no writer, be it hung.
+#[derive(Debug)]
+pub struct MessageStore {
+    database: Connection,
+    path: PathBuf,
+}
+
+impl MessageStore {
+    /// Opens the messages of this catalogue, or begins them where no file is: that of `runs.sqlite` is `runs.messages.sqlite`.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or is something else.
+    pub fn beside(catalogue: &Path) -> Result<Self, CatalogueError> {
+        Self::open(file_of(catalogue), OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    /// Opens the messages of this catalogue, if there are any.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is something else.
+    pub fn existing(catalogue: &Path) -> Result<Option<Self>, CatalogueError> {
+        let path = file_of(catalogue);
+        path.is_file().then(|| Self::open(path, OpenFlags::empty())).transpose()
+    }
+
+    fn open(path: PathBuf, further: OpenFlags) -> Result<Self, CatalogueError> {
+        let failed = failed(&path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | further;
+        let mut database = Connection::open_with_flags(&path, flags).map_err(&failed)?;
+        database.busy_timeout(BUSY).map_err(&failed)?;
+        let found = match version(&database).map_err(&failed)? {
+            0 => begin(&mut database).map_err(&failed)?,
+            found => found,
+        };
+        match found {
+            VERSION => {}
+            0 => return Err(CatalogueError::Foreign { path }),
+            _ => return Err(CatalogueError::Version { path, expected: VERSION, found }),
+        }
+        // What was said last may be lost with the power of its host, but not with a process.
+        database.pragma_update(None, "synchronous", "normal").map_err(&failed)?;
+        Ok(Self { database, path })
+    }
+
     /// Keeps messages of a partition; those that it has already are kept as they are now. The oldest go where there are too many.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn keep_messages(&mut self, partition: &str, messages: &[Message]) -> Result<(), CatalogueError> {
-        let failed = failed(&self.path);
-        keep(&mut self.database, partition, messages).map_err(failed)
+    pub fn keep(&mut self, partition: &str, messages: &[Message]) -> Result<(), CatalogueError> {
+        keep(&mut self.database, partition, messages).map_err(failed(&self.path))
     }
 
     /// Removes the messages of a partition that are older than [`MESSAGES_AGE_MAX`].
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn forget_old_messages(&mut self, partition: &str, now: SystemTime) -> Result<(), CatalogueError> {
+    pub fn forget_old(&mut self, partition: &str, now: SystemTime) -> Result<(), CatalogueError> {
         let oldest = to_ms(now).saturating_sub(MESSAGES_AGE_MAX.as_millis() as i64);
         let removed = "DELETE FROM messages WHERE partition = ?1 AND last_ms < ?2";
         self.database.execute(removed, params![partition, oldest]).map(drop).map_err(failed(&self.path))
@@ -159,9 +203,29 @@ impl Catalogue {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn messages(&self, partition: &str, sought: &Sought) -> Result<Vec<Message>, CatalogueError> {
+    pub fn find(&self, partition: &str, sought: &Sought) -> Result<Vec<Message>, CatalogueError> {
         find(&self.database, partition, sought).map_err(failed(&self.path))
     }
+}
+
+fn file_of(catalogue: &Path) -> PathBuf {
+    catalogue.with_extension("messages.sqlite")
+}
+
+fn version(database: &Connection) -> rusqlite::Result<i64> {
+    database.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Begins a file in which nothing is; its version behind that. Another process may do the same at the same time.
+fn begin(database: &mut Connection) -> rusqlite::Result<i64> {
+    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    let tables = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if tables.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))? {
+        tables.execute_batch(TABLE)?;
+        tables.pragma_update(None, "user_version", VERSION)?;
+    }
+    tables.commit()?;
+    version(database)
 }
 
 fn keep(database: &mut Connection, partition: &str, messages: &[Message]) -> rusqlite::Result<()> {
@@ -255,3 +319,20 @@ pub const MESSAGES_AGE_MAX: Duration = Duration::from_secs(366 * 86_400);
 pub const NEWEST_MAX: u32 = 10_000;
 /// Characters of the words that are sought.
 const WORDS_MAX: usize = 200;
+const VERSION: i64 = 1;
+/// Two run controls of one name would take each other's numbers, but do not say something at the same time.
+const TABLE: &str = "
+CREATE TABLE messages (
+    partition TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    run INTEGER,
+    application TEXT,
+    severity TEXT NOT NULL,
+    text TEXT NOT NULL,
+    causes TEXT NOT NULL,
+    repeats INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL,
+    PRIMARY KEY (partition, number, at_ms)
+) STRICT, WITHOUT ROWID;
+";

@@ -16,8 +16,8 @@ use crate::quality::Quality;
 /// A catalogue that is open.
 #[derive(Debug)]
 pub struct Catalogue {
-    pub(crate) database: Connection,
-    pub(crate) path: PathBuf,
+    database: Connection,
+    path: PathBuf,
 }
 
 /// The number that a run is to have.
@@ -81,8 +81,6 @@ impl Catalogue {
             0 => return Err(CatalogueError::Foreign { path: path.to_owned() }),
             found => return Err(CatalogueError::Version { path: path.to_owned(), expected: VERSION, found }),
         }
-        // Former versions kept none, and take no notice of them.
-        tables.execute_batch(MESSAGES).map_err(failed)?;
         tables.commit().map_err(failed)?;
         Ok(Self { database, path: path.to_owned() })
     }
@@ -307,7 +305,7 @@ fn from_ms(ms: i64) -> SystemTime {
 }
 
 /// Another process that writes is done within this time.
-const BUSY: Duration = Duration::from_secs(10);
+pub(crate) const BUSY: Duration = Duration::from_secs(10);
 const VERSION: i64 = 1;
 const NO_END: &str = "its run control is gone and did not say how it ended";
 const ENTRIES: &str = "SELECT *, (SELECT coalesce(sum(bytes), 0) FROM files WHERE run = runs.id) AS bytes, \
@@ -345,20 +343,4 @@ CREATE TABLE remarks (
     quality TEXT
 ) STRICT;
 CREATE INDEX remarks_by_run ON remarks (run);
-";
-/// Two run controls of one name would take each other's numbers, but do not say something at the same time.
-const MESSAGES: &str = "
-CREATE TABLE IF NOT EXISTS messages (
-    partition TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    at_ms INTEGER NOT NULL,
-    run INTEGER,
-    application TEXT,
-    severity TEXT NOT NULL,
-    text TEXT NOT NULL,
-    causes TEXT NOT NULL,
-    repeats INTEGER NOT NULL,
-    last_ms INTEGER NOT NULL,
-    PRIMARY KEY (partition, number, at_ms)
-) STRICT, WITHOUT ROWID;
 ";

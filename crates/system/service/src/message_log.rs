@@ -1,4 +1,4 @@
-//! Messages are kept in the run catalogue by a thread of their own, so that nobody waits for a disk.
+//! Messages are kept beside the run catalogue by a thread of their own, so that nobody waits for a disk.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use catalogue::{Catalogue, CatalogueError, Message, Severity, Sought, now};
+use catalogue::{CatalogueError, Message, MessageStore, Severity, Sought, now};
 
 /// Where the messages of a partition are kept.
 #[derive(Debug)]
 pub struct MessageLog {
     partition: String,
-    reader: Mutex<Catalogue>,
+    reader: Mutex<MessageStore>,
     /// The newest ones, from before this service.
     restored: Vec<Message>,
     writes: SyncSender<Write>,
@@ -31,20 +31,19 @@ enum Write {
 /// The thread that writes.
 #[derive(Debug)]
 enum Writer {
-    Waiting(Catalogue, Receiver<Write>),
+    Waiting(MessageStore, Receiver<Write>),
     Writing(JoinHandle<()>),
     Over,
 }
 
 impl MessageLog {
-    /// In this catalogue, which is there. What is too old is removed.
+    /// Beside this catalogue.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn open(path: &Path, partition: &str) -> Result<Self, CatalogueError> {
-        let (mut catalogue, reader) = (Catalogue::existing(path)?, Catalogue::existing(path)?);
-        catalogue.forget_old_messages(partition, now())?;
-        let restored = reader.messages(partition, &Sought::default())?;
+    pub fn open(catalogue: &Path, partition: &str) -> Result<Self, CatalogueError> {
+        let (store, reader) = (MessageStore::beside(catalogue)?, MessageStore::beside(catalogue)?);
+        let restored = reader.find(partition, &Sought::default())?;
         let (writes, written) = sync_channel(WAITING_MAX);
         Ok(Self {
             partition: partition.to_owned(),
@@ -52,7 +51,7 @@ impl MessageLog {
             restored,
             writes,
             dropped: Arc::default(),
-            writer: Mutex::new(Writer::Waiting(catalogue, written)),
+            writer: Mutex::new(Writer::Waiting(store, written)),
         })
     }
 
@@ -65,9 +64,9 @@ impl MessageLog {
     pub(crate) fn begin(&self, tell: impl Fn(Severity, String) + Send + 'static) -> std::io::Result<()> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         *writer = match core::mem::replace(&mut *writer, Writer::Over) {
-            Writer::Waiting(catalogue, written) => {
+            Writer::Waiting(store, written) => {
                 let (partition, dropped) = (self.partition.clone(), Arc::clone(&self.dropped));
-                let write = move || write((catalogue, &partition), &written, &dropped, tell);
+                let write = move || write((store, &partition), &written, &dropped, tell);
                 Writer::Writing(thread::Builder::new().name("messages".into()).spawn(write)?)
             }
             other => other,
@@ -94,7 +93,7 @@ impl MessageLog {
 
     /// The kept messages that are sought, the oldest first; waits for the disk.
     pub(crate) fn find(&self, sought: &Sought) -> Result<Vec<Message>, CatalogueError> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner).messages(&self.partition, sought)
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).find(&self.partition, sought)
     }
 
     /// How many were given up since the service began.
@@ -103,14 +102,15 @@ impl MessageLog {
     }
 }
 
-/// Until the end: all that waits goes together.
+/// Until the end: all that waits goes together. What is too old is removed first.
 fn write(
-    (mut catalogue, partition): (Catalogue, &str),
+    (mut store, partition): (MessageStore, &str),
     written: &Receiver<Write>,
     dropped: &AtomicU64,
     tell: impl Fn(Severity, String),
 ) {
-    let (mut is_failing, mut is_over) = (false, false);
+    let mut is_over = false;
+    let mut is_failing = store.forget_old(partition, now()).inspect_err(|error| complain(error, &tell)).is_err();
     while !is_over && let Ok(first) = written.recv() {
         let mut batch = Vec::new();
         for write in [first].into_iter().chain(written.try_iter().take(WAITING_MAX)) {
@@ -119,7 +119,7 @@ fn write(
                 Write::End => is_over = true,
             }
         }
-        match catalogue.keep_messages(partition, &batch) {
+        match store.keep(partition, &batch) {
             Ok(()) if is_failing => {
                 is_failing = false;
                 tell(Severity::Notice, "messages are kept again".to_owned());
@@ -129,11 +129,15 @@ fn write(
                 dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
                 // That is said once, and may be kept no more than the others.
                 if !core::mem::replace(&mut is_failing, true) {
-                    tell(Severity::Warning, format!("messages are not kept: {error}"));
+                    complain(&error, &tell);
                 }
             }
         }
     }
+}
+
+fn complain(error: &CatalogueError, tell: impl Fn(Severity, String)) {
+    tell(Severity::Warning, format!("messages are not kept: {error}"));
 }
 
 /// So many messages wait for a slow disk.
@@ -156,7 +160,6 @@ mod tests {
     fn a_disk_that_takes_nothing_holds_nobody_up_and_what_is_given_up_is_counted() {
         let directory = TempDir::new("message-log");
         let file = directory.join("runs.sqlite");
-        drop(Catalogue::open(&file).unwrap());
         let log = MessageLog::open(&file, "p").unwrap();
         (1..=WAITING_MAX as u64 + 7).for_each(|number| log.keep(&message(number)));
         assert_eq!(log.dropped(), 7);

@@ -63,9 +63,13 @@ impl SourceRates {
         lost.into_iter().chain(counts).chain(link.clock.map(in_words)).chain(said).collect::<Vec<_>>().join(", ")
     }
 
-    /// Nothing goes on any more; what was counted stays.
+    /// The run is over; what was counted stays, and who did not come, or was lost.
     pub(crate) fn rest(&mut self) {
         (self.fragments_hz, self.bytes_per_s) = (0.0, 0.0);
+        let state = &mut self.source.link.state;
+        if !["awaited", "down", "lost"].contains(&state.as_str()) {
+            *state = "ended".to_owned();
+        }
     }
 }
 
@@ -116,6 +120,10 @@ mod tests {
         assert_eq!((found[0].fragments_hz, found[0].bytes_per_s, found[0].source.link.fragments), (100.0, 5000.0, 200));
         found[0].rest();
         assert_eq!((found[0].fragments_hz, found[0].source.link.fragments), (0.0, 200));
+        assert_eq!(found[0].source.link.state, "ended");
+        found[0].source.link.state = "lost".to_owned();
+        found[0].rest();
+        assert_eq!(found[0].source.link.state, "lost");
     }
 
     #[test]

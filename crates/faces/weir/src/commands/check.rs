@@ -61,7 +61,7 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
     let processors = partition.level1.iter().flat_map(|level1| &level1.processor);
     let its: Vec<&str> =
-        processors.filter(|processor| processor.play.is_some()).map(|processor| processor.name.as_str()).collect();
+        processors.filter(|processor| processor.played().is_some()).map(|processor| processor.name.as_str()).collect();
     if !its.is_empty() {
         writeln!(out, "it plays level-1 processors itself: {}", its.join(", "))?;
     }

@@ -1,10 +1,10 @@
 //! `weir runs`: what the run catalogue tells, and what people add to it.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use catalogue::{Catalogue, CatalogueError, Entry, Record, Sought, differences, now};
+use catalogue::{Catalogue, CatalogueError, Entry, MessageStore, Record, Sought, differences, now};
 use chrono::{DateTime, Local};
 use configuration::Partition;
 use partition::human::{elapsed, grouped, si};
@@ -20,14 +20,14 @@ use crate::ctl::messages::line;
 /// # Errors
 /// A stream cannot be written.
 pub fn runs(args: &RunsArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let mut catalogue = match open(args) {
-        Ok(catalogue) => catalogue,
+    let (mut catalogue, path) = match open(args) {
+        Ok(opened) => opened,
         Err(message) => {
             writeln!(err, "weir: {message}")?;
             return Ok(Exit::Wrong);
         }
     };
-    match told(&mut catalogue, &args.command) {
+    match told((&mut catalogue, &path), &args.command) {
         Ok(text) => {
             out.write_all(text.as_bytes())?;
             Ok(Exit::Well)
@@ -39,7 +39,7 @@ pub fn runs(args: &RunsArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
     }
 }
 
-fn open(args: &RunsArgs) -> Result<Catalogue, String> {
+fn open(args: &RunsArgs) -> Result<(Catalogue, PathBuf), String> {
     let path = match (&args.catalogue, &args.config) {
         (Some(path), _) => path.clone(),
         (None, Some(config)) => {
@@ -49,10 +49,11 @@ fn open(args: &RunsArgs) -> Result<Catalogue, String> {
         }
         (None, None) => return Err("expected --catalogue FILE, or --config CONFIG with control.catalogue".to_owned()),
     };
-    Catalogue::existing(&path).map_err(|error| error.to_string())
+    let catalogue = Catalogue::existing(&path).map_err(|error| error.to_string())?;
+    Ok((catalogue, path))
 }
 
-fn told(catalogue: &mut Catalogue, command: &RunsCommand) -> Result<String, CatalogueError> {
+fn told((catalogue, path): (&mut Catalogue, &Path), command: &RunsCommand) -> Result<String, CatalogueError> {
     Ok(match command {
         RunsCommand::Ls { newest, json } => {
             let mut runs = catalogue.runs(*newest)?;
@@ -62,7 +63,7 @@ fn told(catalogue: &mut Catalogue, command: &RunsCommand) -> Result<String, Cata
         RunsCommand::Show { run, configuration: true, .. } => catalogue.run(*run)?.configuration,
         RunsCommand::Show { run, json: true, .. } => pretty(&catalogue.run(*run)?),
         RunsCommand::Show { run, .. } => sheet(&catalogue.run(*run)?),
-        RunsCommand::Messages { run, sought } => messages(catalogue, *run, sought)?,
+        RunsCommand::Messages { run, sought } => messages(path, &catalogue.run(*run)?.entry, *run, sought)?,
         RunsCommand::Diff { first, second } => {
             let (first, second) = (catalogue.run(*first)?, catalogue.run(*second)?);
             difference(&first, &second)
@@ -75,10 +76,12 @@ fn told(catalogue: &mut Catalogue, command: &RunsCommand) -> Result<String, Cata
     })
 }
 
-fn messages(catalogue: &Catalogue, run: u32, wanted: &SoughtArgs) -> Result<String, CatalogueError> {
+fn messages(catalogue: &Path, entry: &Entry, run: u32, wanted: &SoughtArgs) -> Result<String, CatalogueError> {
     let SoughtArgs { severity, application, words, newest, json } = wanted.clone();
     let sought = Sought { run: Some(run), severity, application, words, newest: Some(newest), ..Sought::default() };
-    let found = catalogue.messages(&catalogue.run(run)?.entry.partition, &sought)?;
+    // Without a service nothing is kept of what a run says.
+    let store = MessageStore::existing(catalogue)?;
+    let found = store.map_or(Ok(Vec::new()), |store| store.find(&entry.partition, &sought))?;
     let told = found.into_iter().map(|message| json!(message));
     Ok(told.map(|message| if json { message.to_string() } else { line(&message) } + "\n").collect())
 }

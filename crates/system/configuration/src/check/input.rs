@@ -4,7 +4,8 @@ use super::{Checker, word};
 use crate::decimal::Decimal;
 use crate::problem::did_you_mean;
 use crate::tables::{
-    FRAGMENT_OVERHEAD_BYTES, Generator, Kinds, Level1, Level1Source, Position, Preprocessing, RosInput, Spectrum,
+    FRAGMENT_OVERHEAD_BYTES, Generator, Kinds, Level1, Level1Source, Position, Preprocessing, RosInput, Spacing,
+    Spectrum,
 };
 use crate::units::Interval;
 
@@ -131,6 +132,10 @@ impl Checker<'_> {
             }
             let message = format!("not with level1.source = {}: triggers are issued as they come", word(source));
             self.problem(&[key, "level1.source"], message);
+        }
+        if level1.spacing == Spacing::Poisson && level1.plays_processors() {
+            let message = "not with processors that are played: they send at equal distances".to_owned();
+            self.problem(&["level1.spacing", "level1.processor"], message);
         }
         if level1.join_timeout == Interval::default() {
             self.problem(&["level1.join_timeout"], "expected a time above 0, found \"0 s\"".to_owned());

@@ -38,15 +38,15 @@ impl Checker<'_> {
         if let Some(bits) = processor.number_bits.filter(|bits| !(1..=u64::BITS).contains(bits)) {
             self.problem(&[&key("number_bits")], format!("expected 1 to 64 bits, found {bits}"));
         }
-        if let Some(play) = processor.play.filter(|play| *play != Play::Emulator) {
-            self.problem(&[&key("play")], format!("expected \"emulator\", found {}", word(play)));
+        if let Some(play) = processor.played().filter(|play| *play != Play::Emulator) {
+            self.problem(&[&key("play")], format!("expected \"emulator\" or \"none\", found {}", word(play)));
         }
     }
 
     pub(super) fn keys_of_processors(&mut self) {
         let p = self.partition;
         let Some(level1) = p.level1.as_ref().filter(|_| p.partition.key.is_none()) else { return };
-        let is_open = |processor: &Processor| processor.at.starts_with("tcp://") && processor.play.is_none();
+        let is_open = |processor: &Processor| processor.at.starts_with("tcp://") && processor.played().is_none();
         for place in (0..level1.processor.len()).filter(|&place| is_open(&level1.processor[place])) {
             let message = "over TCP a level-1 processor has to prove a key: expected partition.key, which is absent; \
                            or shm: for a program on the same host";

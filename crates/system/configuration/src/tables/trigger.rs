@@ -87,7 +87,7 @@ impl Default for Level1 {
 impl Level1 {
     /// Whether the partition plays a level-1 processor.
     pub fn plays_processors(&self) -> bool {
-        self.processor.iter().any(|processor| processor.play.is_some())
+        self.processor.iter().any(|processor| processor.played().is_some())
     }
 
     /// Length of a slice in ns, where events are slices of time.
@@ -115,8 +115,8 @@ pub struct Processor {
     /// Bits of its numbers, if they begin again after fewer than 64. They are made whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_bits: Option<u32>,
-    /// The partition is the processor itself, and sends emulated triggers over the link; no program is awaited then. For now `emulator`
-    /// alone.
+    /// The partition is the processor itself, and sends emulated triggers over the link; no program is awaited then.
+    /// `emulator`, or `none` where another configuration plays it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub play: Option<Play>,
 }
@@ -125,6 +125,11 @@ impl Processor {
     /// Where level 1 waits for it.
     pub fn address(&self) -> String {
         if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
+    }
+
+    /// What the partition sends in its place, if it plays the processor.
+    pub fn played(&self) -> Option<Play> {
+        self.play.filter(|play| *play != Play::None)
     }
 
     /// Its identifier, where it is in this place of the list.

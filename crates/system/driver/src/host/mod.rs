@@ -70,6 +70,7 @@ use metering::{Metering, stamp_sending};
 pub use recorder::{EventMaker, RecordedStreams, file_record};
 use routes::{Route, RouteTable};
 pub use sources::RestingLinks;
+use stamping::Stamping;
 pub use steering::{Steering, Strategy};
 use turns::Schedule;
 use unproven::Outcome;
@@ -114,6 +115,7 @@ pub struct Host {
     shown: Vec<Recording>,
     /// What run control elsewhere must not miss, as it was said: its next life has to be told all of it.
     said: Vec<(NodeId, Message)>,
+    stamping: Stamping,
 }
 
 struct Hosted {
@@ -160,6 +162,7 @@ impl Host {
             news: Vec::new(),
             shown: Vec::new(),
             said: Vec::new(),
+            stamping: Stamping::default(),
         }
     }
 

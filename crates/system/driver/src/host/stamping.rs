@@ -1,31 +1,122 @@
-//! Time stamps of this process, as run control orders them.
+//! Time stamps of this process, as run control orders them. A thread of its own makes and ends the files: data wait for no disk.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use base::ids::NodeId;
+use base::time::Time;
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use stamps::switch::{self, Owner};
 
 use super::Host;
 
+/// What run control has ordered, and what has come of it.
+#[derive(Default)]
+pub(super) struct Stamping {
+    clerk: Option<Clerk>,
+    /// How many orders have no answer yet.
+    pending: usize,
+}
+
+/// The ends of a thread that carries out one order after the other.
+struct Clerk {
+    orders: Sender<Order>,
+    answers: Receiver<Answer>,
+}
+
+struct Order {
+    to: NodeId,
+    command: Command,
+}
+
+enum Answer {
+    /// An order to this component is carried out; where the file is, or what went wrong.
+    Done { to: NodeId, file: Result<String, String> },
+    /// A trace ended by itself, which this component was told to begin.
+    Broken { to: NodeId, reason: String },
+}
+
+impl Clerk {
+    fn start() -> std::io::Result<Self> {
+        let ((orders, ordered), (answer, answers)) = (channel(), channel());
+        thread::Builder::new().name("stamps".into()).spawn(move || work(&ordered, &answer))?;
+        Ok(Self { orders, answers })
+    }
+}
+
+/// Until nobody orders any more, or hears answers.
+fn work(ordered: &Receiver<Order>, answer: &Sender<Answer>) {
+    let mut begun = None;
+    loop {
+        let next = match ordered.recv_timeout(BETWEEN_LOOKS) {
+            Ok(Order { to, command }) => {
+                begun = (command != Command::NoStamps).then_some(to);
+                Answer::Done { to, file: carry_out(command) }
+            }
+            Err(RecvTimeoutError::Timeout) => match (begun, switch::broken(Owner::RunControl)) {
+                (Some(to), Some(error)) => Answer::Broken { to, reason: error.to_string() },
+                _ => continue,
+            },
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if answer.send(next).is_err() {
+            return;
+        }
+    }
+}
+
+fn carry_out(command: Command) -> Result<String, String> {
+    let done = match command {
+        Command::NoStamps => switch::end(Owner::RunControl),
+        command => switch::begin(Owner::RunControl, command == Command::StampPolls),
+    };
+    let file = switch::file().map(|file| file.display().to_string());
+    done.map(|()| file.unwrap_or_default()).map_err(|error| error.to_string())
+}
+
 impl Host {
-    /// Does what run control orders about time stamps, and says where they are. Whether it was such an order.
+    /// Has done what run control orders about time stamps. Whether it was such an order.
     pub(super) fn stamp(&mut self, envelope: &Envelope, message: &Message) -> bool {
-        let Message::Command(command) = message else { return false };
+        let Message::Command(command @ (Command::Stamps | Command::StampPolls | Command::NoStamps)) = message else {
+            return false;
+        };
         if envelope.from != RUN_CONTROL || !self.is_current(envelope) {
             return false;
         }
-        let done = match command {
-            Command::Stamps => switch::begin(Owner::RunControl, false),
-            Command::StampPolls => switch::begin(Owner::RunControl, true),
-            Command::NoStamps => switch::end(Owner::RunControl),
-            _ => return false,
-        };
-        if let Err(error) = &done {
-            self.notice(envelope.to, format!("time stamps: {error}"));
+        let Stamping { clerk, pending } = &mut self.stamping;
+        if clerk.is_none() {
+            *clerk = Clerk::start().ok();
         }
-        let file = switch::file().filter(|_| done.is_ok()).map(|file| file.display().to_string());
-        let answer = self.envelope(envelope.to, RUN_CONTROL);
-        self.send(answer, Message::Stamped(file.unwrap_or_default()));
+        let order = Order { to: envelope.to, command: *command };
+        if clerk.as_ref().is_some_and(|clerk| clerk.orders.send(order).is_ok()) {
+            *pending += 1;
+        } else {
+            self.say_stamped(envelope.to, Err("there is no thread for them".to_owned()));
+        }
         true
+    }
+
+    /// Says what has come of orders.
+    pub(super) fn tell_stamps(&mut self) {
+        while let Some(answer) = self.stamping.clerk.as_ref().and_then(|clerk| clerk.answers.try_recv().ok()) {
+            match answer {
+                Answer::Done { to, file } => {
+                    self.stamping.pending -= 1;
+                    self.say_stamped(to, file);
+                }
+                Answer::Broken { to, reason } => self.notice(to, format!("time stamps end early: {reason}")),
+            }
+        }
+    }
+
+    fn say_stamped(&mut self, from: NodeId, file: Result<String, String>) {
+        if let Err(reason) = &file {
+            self.notice(from, format!("time stamps: {reason}"));
+        }
+        let answer = self.envelope(from, RUN_CONTROL);
+        self.send(answer, Message::Stamped(file.unwrap_or_default()));
     }
 
     fn is_current(&self, envelope: &Envelope) -> bool {
@@ -33,3 +124,15 @@ impl Host {
         hosted.is_some_and(|hosted| hosted.node.is_current(envelope))
     }
 }
+
+impl Stamping {
+    /// When it is looked at again whether orders are carried out.
+    pub(super) fn next_look(&self, now: Time) -> Option<Time> {
+        (self.pending > 0).then(|| now + BETWEEN_ANSWERS)
+    }
+}
+
+/// How often it is looked at whether a trace goes on.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// How soon an answer is seen by a process that has nothing else to do.
+const BETWEEN_ANSWERS: Duration = Duration::from_millis(10);

@@ -26,7 +26,7 @@ impl Host {
         scheduler.add("sources", TakeFromSources::default());
         scheduler.add("local", Local);
         scheduler.add("deadlines", Deadlines::default());
-        scheduler.add("work", Work);
+        scheduler.add("work", Work::default());
         scheduler.add("conduct", conductor);
         scheduler.add("groups", Groups);
         scheduler.add("flush", Flush);
@@ -162,16 +162,25 @@ impl Task<Host> for Deadlines {
     }
 }
 
-struct Work;
+#[derive(Default)]
+struct Work {
+    next: Option<Time>,
+}
 
 impl Task<Host> for Work {
-    /// Finished work and pages that come back wake the scheduler.
+    /// Finished work and pages that come back wake the scheduler, but for ends of traces.
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.tell_stamps();
+        self.next = context.shared.stamping.next_look(context.now);
         context.shared.has_work()
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         context.shared.collect_work(context.now);
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
     }
 }
 

@@ -1,6 +1,6 @@
 //! Time stamps of the applications: who writes them where.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::ids::NodeId;
 use configuration::Stamps;
@@ -124,11 +124,16 @@ impl Conductor {
     }
 
     fn command_all(&mut self, host: &mut Host, command: Command) {
+        // Who is not there is told when it joins.
+        let absent = self.registrar.members().filter_map(|((node, _), link)| link.is_none().then_some(node));
+        let absent: BTreeSet<NodeId> = absent.collect();
         for app in &self.assembly.applications {
             let message = Message::Command(command);
             self.registrar.remember(app.node, &message);
             host.send_from_control(app.node, message);
-            *self.stamped.awaited.entry(app.node).or_default() += 1;
+            if !absent.contains(&app.node) {
+                *self.stamped.awaited.entry(app.node).or_default() += 1;
+            }
         }
     }
 

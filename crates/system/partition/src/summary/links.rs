@@ -200,7 +200,7 @@ pub(crate) fn named_sources(partition: &Partition) -> Vec<NamedSource> {
     let processors = processors.map(|(place, processor)| NamedSource {
         id: Processor::source_id(place),
         name: processor.name.clone(),
-        play: processor.play,
+        play: processor.played(),
     });
     sources.chain(processors).collect()
 }

@@ -207,7 +207,7 @@ fn differences(served: &Served, collector: &Collector) -> Vec<String> {
     let has = |line: &&str| {
         let (name, rest) = line.split_once('{').unwrap();
         let (labels, value) = rest.split_once("} ").unwrap();
-        let value: Value = serde_json::from_str(value).unwrap();
+        let value: f64 = value.parse().unwrap();
         let application = labels.rsplit_once("application=\"").unwrap().1.trim_end_matches('"');
         let bare = name.trim_start_matches("weir_").trim_end_matches("_total");
         let role = application.split_once('-').unwrap().0;
@@ -216,7 +216,8 @@ fn differences(served: &Served, collector: &Collector) -> Vec<String> {
             None => format!("weir.{bare}"),
         };
         points.iter().any(|point| {
-            point["resource"]["service.instance.id"] == application && point["name"] == name && point["value"] == value
+            let it = (&point["resource"]["service.instance.id"], &point["name"], point["value"].as_f64());
+            it == (&json!(application), &json!(name), Some(value))
         })
     };
     lines.into_iter().filter(|line| !has(line)).map(str::to_owned).collect()
