@@ -2,10 +2,13 @@
 
 mod bench;
 
+use std::io::Write;
 use std::time::Duration;
 
 use base::time::Time;
+use bench::raw::RawStream;
 use bench::{Bench, CARRIERS, Came, Carrier, PAGES, SIZE_MAX};
+use link::wire::RecordHead;
 use link::{Flags, Head, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings};
 
 #[test]
@@ -44,6 +47,23 @@ fn head(index: usize) -> Head {
 fn payload(index: usize) -> Vec<u8> {
     let len = (index * 331) % (SIZE_MAX + 1);
     (0..len).map(|at| (at * 7 + index) as u8).collect()
+}
+
+/// It was begun while there was room for it.
+#[test]
+fn a_fragment_that_comes_in_two_parts_waits_for_room() {
+    let mut bench = Bench::new(Carrier::Tcp);
+    let mut raw = RawStream::connected(&mut bench);
+    let head = RecordHead::of_fragment(&Head { number: Some(0), ..Head::default() }, 8, 0, 7, || 0);
+    raw.0.write_all(&head.encode()).unwrap();
+    (0..STATUS_POLLS).for_each(|_| bench.poll());
+    bench.room = 0;
+    raw.0.write_all(b"a half\n\n").unwrap();
+    (0..STATUS_POLLS).for_each(|_| bench.poll());
+    assert_eq!(bench.until(|_| true), []);
+    bench.room = 1;
+    let came = bench.until(|came| !came.is_empty());
+    assert_eq!(came[0].fragment().unwrap().payload, b"a half\n\n");
 }
 
 #[test]

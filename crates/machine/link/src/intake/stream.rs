@@ -148,6 +148,10 @@ impl StreamLine {
                 return Ok(Held::Bytes);
             }
         }
+        // It was begun in a poll that had room for it, and is complete in one that may have none.
+        if *left == 0 && self.partial.as_ref().is_some_and(|partial| partial.page.is_some()) {
+            return Ok(Held::Room);
+        }
         let Some(Partial { head, page, .. }) = self.partial.take() else { return Ok(Held::Nothing) };
         let Some(page) = page else {
             counters.stale += 1;
