@@ -486,7 +486,11 @@ impl Sources {
                     }
                     Arrival::TurnedAway { why } => format!("{title}: a visitor was turned away: {why}"),
                     Arrival::Status(text) => {
+                        let is_news = !differ_by_numbers_alone(&seen.status, &text);
                         seen.say(&text);
+                        if !is_news {
+                            return;
+                        }
                         format!("{title}: {text}")
                     }
                 };
@@ -634,6 +638,12 @@ fn mode(handshake: configuration::Handshake) -> Mode {
 }
 
 /// Data that belong to events by their time, or their count.
+/// A source tells every second how far it is: that is in the view of sources, and no message.
+fn differ_by_numbers_alone(before: &str, now: &str) -> bool {
+    let words = |text: &str| text.replace(|digit: char| digit.is_ascii_digit(), "");
+    !before.is_empty() && words(before) == words(now)
+}
+
 fn chunk(time: Interval, count: u64, head: &Head, page: Page, len: usize, status: StatusWord) -> LinkNews {
     let (begin, end) = head.time.unwrap_or_default();
     let chunk = ChunkHead { begin, end, len: len as u32, status };
@@ -726,3 +736,15 @@ const FRAGMENTS_PER_PASS: usize = 256;
 
 /// Most pages for what event builders and those behind them hold: with fewer, a source waits for them.
 const BEHIND_MAX: usize = 16_384;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_a_message_when_its_words_change() {
+        let counts = ["event 12", "event 2041"];
+        assert!(differ_by_numbers_alone(counts[0], counts[1]));
+        assert!(!differ_by_numbers_alone("", counts[0]) && !differ_by_numbers_alone(counts[1], "event 2041, armed"));
+    }
+}
