@@ -1,7 +1,7 @@
 //! The bytes of version 1. Programs at detectors are built with them: they do not change.
 
-use link::wire::{Greeting, MemorySizes, RecordHead, Welcome, record, refusal};
-use link::{Flags, Head, Kind};
+use link::wire::{Greeting, MemorySizes, Prover, RecordHead, Welcome, record, refusal};
+use link::{Flags, Head, Kind, Secret};
 
 const FRAGMENT: &str =
     "09000000 20 17 0300 8877665544332211 0100000000000000 0200000000000000 0900000000000000 839206e3 07000000";
@@ -52,6 +52,18 @@ fn what_is_said_before() {
     assert_eq!(Welcome::decode(&head, &welcome.encode()[48..]), Ok(welcome));
     assert_eq!(record(Kind::Challenge, 0, &[1, 2]), bytes(&format!("02000000 02 00 0000 {NO_REST} 00000000 0102")));
     assert_eq!(refusal("no", true), bytes(&format!("02000000 05 00 0100 {NO_REST} 00000000 6e6f")));
+}
+
+/// By another implementation of BLAKE3.
+#[test]
+fn proofs_of_both_ends() {
+    let greeting = Greeting { version: 1, id: Some(0x51_0000), nonce: [0xab; 32], name: "tlu".into() }.encode();
+    for (prover, proof) in [
+        (Prover::Source, "826c47b621c50db10ce4d1f9790b745e76198bebb05ead77b6d2d1bdab42d80d"),
+        (Prover::Intake, "a0cf7fd144046c593e9cdef56065ed1ff58d42445c3269ef8648f9b6cc42a5f3"),
+    ] {
+        assert_eq!(Secret::new("key").proof(prover, &greeting, &[0xcd; 32])[..], bytes(proof), "{prover:?}");
+    }
 }
 
 #[test]
