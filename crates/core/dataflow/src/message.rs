@@ -429,8 +429,10 @@ pub enum Message {
     /// SFI or EFD → RC: a copy of an event, for those who watch. At most as many and as long ones as its rule allows, for each
     /// `Command::Sample`. May be lost.
     Sample(Box<Recording>),
-    /// Any application → RC: something rare, in words for people.
+    /// Any application → RC: something rare that somebody should look at, in words for people.
     Notice(String),
+    /// The same of what is as it should be.
+    News(String),
     /// Any application → RC: the file of its time stamps, or nothing. Answers `Stamps`, `StampPolls` and `NoStamps`.
     Stamped(String),
 }

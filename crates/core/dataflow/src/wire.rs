@@ -48,7 +48,7 @@ use timing::slices::Passed;
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 21;
+pub const VERSION: u16 = 22;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -326,6 +326,7 @@ impl Writer<'_> {
                 body.u64(*bytes).u32(*adler32).kind(kind::FILE_CLOSED)
             }
             Message::Notice(text) => self.text(text).kind(kind::NOTICE),
+            Message::News(text) => self.text(text).kind(kind::NEWS),
             Message::Stamped(file) => self.text(file).kind(kind::STAMPED),
         }
     }
@@ -628,6 +629,7 @@ impl Reader<'_> {
                 Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
             }
             kind::NOTICE => Message::Notice(self.text()?),
+            kind::NEWS => Message::News(self.text()?),
             kind::STAMPED => Message::Stamped(self.text()?),
             kind::CHALLENGE => Message::Challenge { nonce: self.array()? },
             kind::RESPONSE => Message::Response { nonce: self.array()?, proof: self.array()? },

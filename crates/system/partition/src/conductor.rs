@@ -42,7 +42,7 @@ use crate::run::Run;
 use crate::run_number::RunNumber;
 use crate::said::Said;
 use crate::samples::{Sampled, Shown};
-use driver::{Assembly, RECORDING_RESUMED};
+use driver::Assembly;
 use driver::{Host, Meter, Samples, Section};
 use left_files::LeftFiles;
 use lives::registrar;
@@ -324,11 +324,11 @@ impl Conductor {
             let silent = human::time(silent.as_secs_f64());
             self.say(Said::notice(format!("{} answers again, after {silent}", self.name(from))));
         }
-        if let Message::Notice(text) = &message {
+        if let Message::Notice(text) | Message::News(text) = &message {
             self.words.hear(from, text);
             let line = format!("{}: {text}", self.name(from));
-            let resumed = text == RECORDING_RESUMED;
-            return self.say(if resumed { Said::notice(line) } else { Said::warning(line) });
+            let is_well = matches!(message, Message::News(_));
+            return self.say(if is_well { Said::notice(line) } else { Said::warning(line) });
         }
         let message = match message {
             Message::Sample(recording) => return self.show(now, from, *recording),

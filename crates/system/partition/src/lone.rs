@@ -99,7 +99,7 @@ impl<W: FnMut(&Seen<'_>) -> bool> Task<Host> for Watching<W> {
     fn action(&mut self, context: &mut Context<'_, Host>) {
         let host = &mut *context.shared;
         while let Some((_, message)) = host.next_for_control() {
-            if let Message::Notice(text) = message {
+            if let Message::Notice(text) | Message::News(text) = message {
                 self.notices.push(text);
             }
         }

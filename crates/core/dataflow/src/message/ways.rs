@@ -111,7 +111,8 @@ impl Message {
             | Self::Report(_)
             | Self::Progress(_)
             | Self::Stamped(_)
-            | Self::Notice(_) => &[(ANY, RUN_CONTROL)],
+            | Self::Notice(_)
+            | Self::News(_) => &[(ANY, RUN_CONTROL)],
         }
     }
 }

@@ -59,6 +59,7 @@ pub const NOTICE: u16 = 45;
 pub const PROGRESS: u16 = 46;
 pub const SAMPLE: u16 = 47;
 pub const STAMPED: u16 = 48;
+pub const NEWS: u16 = 49;
 pub const JOIN: u16 = 50;
 pub const WELCOME: u16 = 51;
 pub const PEERS: u16 = 52;

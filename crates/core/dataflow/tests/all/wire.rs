@@ -527,6 +527,7 @@ fn simple_messages() -> Vec<Message> {
         Message::Drained,
         Message::Exhausted,
         Message::Notice("words".into()),
+        Message::News("good words".into()),
         Message::Stamped("/traces/ros-1.weirtrace".into()),
         Message::Orphaned { sfi: NodeId(4), life: Incarnation(1) },
         Message::Orphans {

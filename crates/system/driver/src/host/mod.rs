@@ -653,6 +653,7 @@ impl Host {
                     let text = clocks::in_words(&self.name_of_source(from, rob), finding);
                     self.notice(from, text);
                 }
+                Action::Note(Note::RecordingResumed) => self.say(from, Message::News(RECORDING_RESUMED.to_owned())),
                 Action::Note(note) => self.notice(from, describe(&note)),
             }
         }
@@ -789,10 +790,14 @@ impl Host {
         complaints.into_iter().for_each(|text| self.notice(from, text));
     }
 
-    /// Words for people, to run control.
+    /// Words for people who should look, to run control.
     fn notice(&mut self, from: NodeId, text: String) {
+        self.say(from, Message::Notice(text));
+    }
+
+    fn say(&mut self, from: NodeId, words: Message) {
         let envelope = self.envelope(from, RUN_CONTROL);
-        self.send(envelope, Message::Notice(text));
+        self.send(envelope, words);
     }
 
     /// Ends a connection for what came over it, and counts that.

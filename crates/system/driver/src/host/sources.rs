@@ -11,6 +11,7 @@ use base::sources::{SourceNow, SourcePhase};
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::level1::roib::TriggerRecord;
+use dataflow::message::Message;
 use eformat::{GenericStatus, RobStatus, StatusWord};
 use link::{Address, Arrival, Faults, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
 use rol::detector::PlayedError;
@@ -73,7 +74,8 @@ pub(super) struct Sources {
     room: usize,
     is_registered: bool,
     /// For people, to be told with the next pass.
-    notices: Vec<String>,
+    /// For people.
+    notices: Vec<Message>,
 }
 
 /// Why there are no sources.
@@ -249,7 +251,7 @@ impl Sources {
             sources.lines.push(Line { handshake, is_single, returning, is_played, ..line });
             match (detector, own_key, source.played()) {
                 (Some(detector), Some(key), Some(play)) => {
-                    sources.notices.push(format!("plays source {name} ({}) at {at}", play.name()));
+                    sources.notices.push(Message::News(format!("plays source {name} ({}) at {at}", play.name())));
                     let complaints = sources.complaints.clone();
                     let player = match slink_place(&at).filter(|_| source.is_slink()) {
                         Some(place) => {
@@ -263,11 +265,11 @@ impl Sources {
                 _ if source.is_program() && is_up => {}
                 _ => {
                     are_awaited |= source.is_program();
-                    sources.notices.push(awaited::notice(partition, source, &at));
+                    sources.notices.push(Message::Notice(awaited::notice(partition, source, &at)));
                 }
             }
         }
-        sources.notices.extend(are_awaited.then(|| awaited::PLAY.to_owned()));
+        sources.notices.extend(are_awaited.then(|| Message::Notice(awaited::PLAY.to_owned())));
         Ok(sources)
     }
 
@@ -301,7 +303,10 @@ impl Sources {
             let intake = resting.open(parameters, waker)?;
             let (title, at) = (format!("level-1 processor {}", processor.name), intake.address());
             let is_played = detector.is_some();
-            sources.notices.push(format!("{} {title} at {at}", if is_played { "plays" } else { "waits for" }));
+            sources.notices.push(match is_played {
+                true => Message::News(format!("plays {title} at {at}")),
+                false => Message::Notice(format!("waits for {title} at {at}")),
+            });
             let line = Line::new(&processor.name, id, intake, content, processor.number_bits);
             // A lone one says which triggers there are.
             let is_lone = processors.len() == 1;
@@ -360,7 +365,7 @@ impl Sources {
         if !core::mem::replace(&mut self.is_registered, true) {
             self.lines.iter_mut().try_for_each(|line| line.intake.register(poller))?;
         }
-        self.notices.extend(self.complaints.take());
+        self.notices.extend(self.complaints.take().into_iter().map(Message::Notice));
         let Self { lines, notices, .. } = self;
         let numbered = lines.iter().filter(|line| matches!(line.content, Content::Numbered(_)));
         let newest = numbered.map(|line| line.next_number).max().unwrap_or_default();
@@ -370,12 +375,13 @@ impl Sources {
             let Line { title, intake, content, unwrap, next_number, handshake, breaches, losses, marked, .. } = line;
             let (seen, is_there) = (&mut line.now, &mut line.is_there);
             let (returning, is_stopped, is_last) = (line.returning, line.is_stopped, &mut line.is_last);
-            let mut breach = |breach: Breach, event: u64, notices: &mut Vec<String>| {
+            let mut breach = |breach: Breach, event: u64, notices: &mut Vec<Message>| {
                 *breaches += 1;
                 match *breaches {
-                    1..=BREACHES_TOLD => notices.push(format!("{title}, event {event}: {breach}")),
+                    1..=BREACHES_TOLD => notices.push(Message::Notice(format!("{title}, event {event}: {breach}"))),
                     _ if *breaches == BREACHES_TOLD + 1 => {
-                        notices.push(format!("{title}: more breaches of the hand-shake are only counted"));
+                        let more = format!("{title}: more breaches of the hand-shake are only counted");
+                        notices.push(Message::Notice(more));
                     }
                     _ => {}
                 }
@@ -432,7 +438,8 @@ impl Sources {
                             losses.malformed += 1;
                             // The count says how many there were; the first one says what is wrong with them.
                             if losses.malformed == 1 {
-                                notices.push(format!("{title}, event {number}: no record of a trigger: {why}"));
+                                let text = format!("{title}, event {number}: no record of a trigger: {why}");
+                                notices.push(Message::Notice(text));
                             }
                             return;
                         };
@@ -457,11 +464,13 @@ impl Sources {
                         news.push((rob, LinkNews::Ended { sent }));
                         let losses = core::mem::take(losses);
                         if !losses.are_none() {
-                            notices.push(format!("{title}, beside {received} fragments: {losses}"));
+                            let text = format!("{title}, beside {received} fragments: {losses}");
+                            notices.push(Message::Notice(text));
                         }
                         let marked = core::mem::take(marked);
                         if marked != [0; CAUSES.len()] {
-                            notices.push(format!("{title}, of {received} fragments: {}", in_words(&marked)));
+                            let text = format!("{title}, of {received} fragments: {}", in_words(&marked));
+                            notices.push(Message::Notice(text));
                         }
                         if sent == received {
                             return;
@@ -476,7 +485,7 @@ impl Sources {
                         *is_there = true;
                         seen.say("");
                         news.push((rob, LinkNews::Up));
-                        format!("{title} is there")
+                        return notices.push(Message::News(format!("{title} is there")));
                     }
                     Arrival::Down { reason } => {
                         *is_there = false;
@@ -486,15 +495,13 @@ impl Sources {
                     }
                     Arrival::TurnedAway { why } => format!("{title}: a visitor was turned away: {why}"),
                     Arrival::Status(text) => {
-                        let is_news = !differ_by_numbers_alone(&seen.status, &text);
-                        seen.say(&text);
-                        if !is_news {
-                            return;
+                        if !differ_by_numbers_alone(&seen.status, &text) {
+                            notices.push(Message::News(format!("{title}: {text}")));
                         }
-                        format!("{title}: {text}")
+                        return seen.say(&text);
                     }
                 };
-                notices.push(text);
+                notices.push(Message::Notice(text));
             });
             line.intake.let_nobody_follow(line.is_last.then_some(COUNTS_ITSELF));
             line.is_off |= line.is_single && line.intake.counters().fragments > taken_before;
@@ -591,8 +598,8 @@ impl Host {
             let Some(sources) = hosted.and_then(|hosted| hosted.workshop.sources_mut()) else { continue };
             let taken = sources.take(now, poller, &mut news);
             let mut notices = core::mem::take(&mut sources.notices);
-            notices.extend(taken.err().map(|error| error.to_string()));
-            notices.into_iter().for_each(|text| self.notice(node, text));
+            notices.extend(taken.err().map(|error| Message::Notice(error.to_string())));
+            notices.into_iter().for_each(|notice| self.say(node, notice));
             for (rob, news) in news.drain(..) {
                 self.input(now, node, Input::Link { rob, news });
             }
