@@ -477,7 +477,7 @@ impl Conductor {
                 }
             }
             Phase::Running => {
-                if let Some(ending) = self.controller.ending() {
+                if let Some(ending) = self.controller.ending().filter(|_| self.have_stamps_ended(now, host)) {
                     self.end(now, host, ending);
                 }
             }
@@ -486,7 +486,7 @@ impl Conductor {
                     true => self.registrar.all_living_joined() && self.children.are_known(),
                     false => self.children.all_ended(),
                 };
-                if (are_done && !self.awaits_stamps_here()) || *deadline <= now {
+                if are_done || *deadline <= now {
                     self.finish(now, host);
                 }
             }

@@ -244,7 +244,7 @@ impl Conductor {
         }
         // Those that did not even report are stuck.
         ending.dead.iter().for_each(|&node| self.children.kill(node));
-        self.stamp_no_more(host);
+        self.stamp_no_more();
         let goes_on = self.goes_on();
         self.let_go(now, host, Some(Box::new(ending)), goes_on);
     }

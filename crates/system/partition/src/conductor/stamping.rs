@@ -1,8 +1,10 @@
 //! Time stamps of the applications: who writes them where.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use base::ids::NodeId;
+use base::time::Time;
 use configuration::Stamps;
 use dataflow::message::{Command, Message};
 use driver::Host;
@@ -21,6 +23,8 @@ pub(super) struct Stamped {
     /// How many answers of each are still to come.
     awaited: BTreeMap<NodeId, usize>,
     files: BTreeMap<NodeId, String>,
+    /// Behind the end of a run: until when they are waited for.
+    ends_by: Option<Time>,
 }
 
 impl Conductor {
@@ -62,11 +66,23 @@ impl Conductor {
         self.tell_stamps();
     }
 
-    /// A run has ended: files are whole before its applications go.
-    pub(super) fn stamp_no_more(&mut self, host: &mut Host) {
-        if self.stamped.is_on {
-            self.end_stamps(host);
+    /// Whether no application writes stamps any more, behind the end of a run: files are whole before anybody leaves it. Who does not answer
+    /// is not waited for long.
+    pub(super) fn have_stamps_ended(&mut self, now: Time, host: &mut Host) -> bool {
+        if !self.stamped.is_on {
+            return true;
         }
+        if let Some(deadline) = self.stamped.ends_by {
+            return self.stamped.awaited.is_empty() || deadline <= now;
+        }
+        self.stamped.ends_by = Some(now + ENDS_WITHIN);
+        self.end_stamps(host);
+        false
+    }
+
+    /// The applications leave a run.
+    pub(super) fn stamp_no_more(&mut self) {
+        self.stamped.ends_by = None;
         if self.assembly.partition.run.stamps != Stamps::Off {
             self.stamped.wanted = Stamps::Off;
         }
@@ -89,12 +105,6 @@ impl Conductor {
         if self.stamped.awaited.remove(&node).is_some() {
             self.tell_stamps();
         }
-    }
-
-    /// Whether applications in this process have still to end their file.
-    pub(super) fn awaits_stamps_here(&self) -> bool {
-        let is_child = |node: &NodeId| self.children.iter().any(|child| child.node() == *node);
-        self.stamped.awaited.keys().any(|node| !is_child(node))
     }
 
     /// Says where the files of a run are that has ended.
@@ -150,3 +160,6 @@ impl Conductor {
         self.control.set_stamping(Stamping { stamps: *wanted, awaited: awaited.values().sum(), files });
     }
 }
+
+/// A disk takes the rest of a trace in less, unless something is wrong with it.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
