@@ -1,6 +1,6 @@
 //! Time stamps of this process, as run control orders them. A thread of its own makes and ends the files: data wait for no disk.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) struct Stamping {
 
 /// The ends of a thread that carries out one order after the other.
 struct Clerk {
-    orders: Sender<Order>,
+    orders: SyncSender<Order>,
     answers: Receiver<Answer>,
 }
 
@@ -40,14 +40,14 @@ enum Answer {
 
 impl Clerk {
     fn start() -> std::io::Result<Self> {
-        let ((orders, ordered), (answer, answers)) = (channel(), channel());
+        let ((orders, ordered), (answer, answers)) = (sync_channel(ORDERS_MAX), sync_channel(ORDERS_MAX));
         thread::Builder::new().name("stamps".into()).spawn(move || work(&ordered, &answer))?;
         Ok(Self { orders, answers })
     }
 }
 
 /// Until nobody orders any more, or hears answers.
-fn work(ordered: &Receiver<Order>, answer: &Sender<Answer>) {
+fn work(ordered: &Receiver<Order>, answer: &SyncSender<Answer>) {
     let mut begun = None;
     loop {
         let next = match ordered.recv_timeout(BETWEEN_LOOKS) {
@@ -90,10 +90,13 @@ impl Host {
             *clerk = Clerk::start().ok();
         }
         let order = Order { to: envelope.to, command: *command };
-        if clerk.as_ref().is_some_and(|clerk| clerk.orders.send(order).is_ok()) {
+        if clerk.as_ref().is_some_and(|clerk| clerk.orders.try_send(order).is_ok()) {
             *pending += 1;
         } else {
-            self.say_stamped(envelope.to, Err("there is no thread for them".to_owned()));
+            self.say_stamped(
+                envelope.to,
+                Err("no order is taken now: the disk is slow, or there is no thread".to_owned()),
+            );
         }
         true
     }
@@ -132,6 +135,8 @@ impl Stamping {
     }
 }
 
+/// So many orders wait for a disk: some for each application of a process.
+const ORDERS_MAX: usize = 4096;
 /// How often it is looked at whether a trace goes on.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// How soon an answer is seen by a process that has nothing else to do.
