@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod bulk;
+pub mod causes;
 pub mod event_manager;
 pub mod event_map;
 pub mod histogram;

@@ -5,6 +5,7 @@
 //! all join again, in their first lives.
 
 mod held;
+mod lost;
 mod taking_over;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -114,6 +115,8 @@ pub trait RegistrarDriver: Driver {
     fn talk(&self, one: NodeId, other: NodeId) -> bool;
     /// Words for people.
     fn announce(&mut self, severity: Severity, text: &str);
+    /// Words for people, of an application that has died, and what has led to that, the nearest cause first.
+    fn announce_death(&mut self, severity: Severity, node: NodeId, text: &str, causes: Vec<String>);
 }
 
 /// Run control's side of joining.
@@ -615,7 +618,7 @@ impl Registrar {
             AfterDeath::EndsRun => Some(String::new()),
         };
         if let Some(why) = why {
-            return self.lose_for_good(driver, place, &(how + &why));
+            return self.lose_for_good(driver, place, (&how, &why));
         }
         if entry.held.is_some() {
             let text = format!("{} was {how}; the run goes on without it until it is started there", entry.name);
@@ -629,11 +632,12 @@ impl Registrar {
         }
         match self.restarts.after_death(now, node) {
             Ok(pause) => {
-                driver.announce(Severity::Warning, &format!("{} died: {how}; it is started again", entry.name));
-                self.returned.push(Restart { node, how, died: now, back: None });
                 (entry.starts_at, entry.ready_by) = (Some(now + pause), None);
+                let text = format!("{} died; it is started again", entry.name);
+                driver.announce_death(Severity::Warning, node, &text, self.causes(place, &how));
+                self.returned.push(Restart { node, how, died: now, back: None });
             }
-            Err(error) => self.lose_for_good(driver, place, &format!("{how}; {error}")),
+            Err(error) => self.lose_for_good(driver, place, (&how, &format!("; {error}"))),
         }
     }
 
@@ -653,35 +657,16 @@ impl Registrar {
         match restart {
             Ok(pause) => {
                 entry.starts_at = Some(driver.now() + pause);
-                let text = format!("{} is dead between two runs: {how}; it is started again", entry.name);
-                driver.announce(Severity::Warning, &text);
+                let text = format!("{} is dead between two runs; it is started again", entry.name);
+                driver.announce_death(Severity::Warning, node, &text, self.causes(place, how));
             }
-            Err(why) => self.lose_between_runs(driver, place, &format!("{how}{why}")),
+            Err(why) => self.lose_between_runs(driver, place, (how, &why)),
         }
-    }
-
-    fn lose_between_runs(&mut self, driver: &mut dyn RegistrarDriver, place: usize, how: &str) {
-        let Entry { node, name, .. } = &self.entries[place];
-        driver.announce(Severity::Error, &format!("{name} is dead between two runs: {how}; no run can begin"));
-        driver.lost_for_good(*node, how);
     }
 
     fn why_not_ready(&mut self) -> String {
         let cause = self.not_accepted.take().map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("not ready within {:?} (processes.start_timeout){cause}", self.parameters.start_timeout)
-    }
-
-    /// A child will not return: the run ends.
-    fn lose_for_good(&mut self, driver: &mut dyn RegistrarDriver, place: usize, how: &str) {
-        let entry = &mut self.entries[place];
-        (entry.starts_at, entry.address, entry.is_gone) = (None, None, true);
-        let node = entry.node;
-        driver.announce(Severity::Error, &format!("{} died: {how}; the run ends", entry.name));
-        for other in (0..self.entries.len()).filter(|other| *other != place) {
-            self.say(driver, other, Message::Gone(node));
-        }
-        driver.tell(node, PeerState::Gone);
-        driver.lost_for_good(node, how);
     }
 
     /// Its time has come. What its former life has sent was taken before, or takes too long to come.
@@ -703,9 +688,9 @@ impl Registrar {
                 self.entries[place].starts_at = None;
                 let how = format!("it cannot be started again: {cause}");
                 if is_in_run {
-                    self.lose_for_good(driver, place, &how);
+                    self.lose_for_good(driver, place, (&how, ""));
                 } else {
-                    self.lose_between_runs(driver, place, &how);
+                    self.lose_between_runs(driver, place, (&how, ""));
                 }
             }
         }

@@ -174,6 +174,31 @@ fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
     }
 }
 
+#[test]
+fn a_death_is_told_with_what_led_to_it() {
+    let (mut registrar, mut did) = registrar();
+    for (node, link) in [(ROS, 1), (SFI, 2)] {
+        join(&mut registrar, &mut did, LinkId(link), (node, Incarnation::FIRST));
+    }
+    registrar.begin();
+    let failed = Message::Failed("no room: a quota".into());
+    registrar.on_message(&mut did, LinkId(2), envelope((SFI, Incarnation::FIRST)), failed);
+    registrar.on_lost(&mut did, LinkId(2));
+    registrar.on_ended(&mut did, SFI, "exited with status 1");
+    registrar.on_deadline(&mut did);
+    registrar.on_ended(&mut did, SFI, "host b is lost: its agent is gone: connection: reset");
+    registrar.on_ended(&mut did, ROS, "killed by SIGKILL");
+    let told = [
+        "sfi-1 died; it is started again <- exited with status 1 <- no room: a quota",
+        "sfi-1 died; it is started again <- host b is lost <- its agent is gone <- connection: reset",
+        "ros-1 died; a run cannot go on without ros-1; the run ends <- killed by SIGKILL",
+    ];
+    assert_eq!(did.deaths, told);
+    let (mut registrar, mut did) = between_runs([AfterDeath::EndsRun, AfterDeath::Returns]);
+    registrar.on_ended(&mut did, ROS, "killed by SIGKILL");
+    assert_eq!(did.deaths, ["ros-1 is dead between two runs; no run can begin <- killed by SIGKILL"]);
+}
+
 /// What was said to a former life is said to the next one; what was lifted or doubled is not.
 #[test]
 fn a_new_life_is_told_what_the_former_one_was_told() {
@@ -679,6 +704,8 @@ fn ready() -> Message {
 /// What was done, in words.
 struct Did {
     words: Vec<String>,
+    /// What was announced of deaths, with causes.
+    deaths: Vec<String>,
     /// How many places the last words about peers held.
     introduced: usize,
     said_last: Option<Envelope>,
@@ -689,7 +716,14 @@ struct Did {
 
 impl Default for Did {
     fn default() -> Self {
-        Self { words: Vec::new(), introduced: 0, said_last: None, now: Time::ZERO, patience: Duration::ZERO }
+        Self {
+            words: Vec::new(),
+            deaths: Vec::new(),
+            introduced: 0,
+            said_last: None,
+            now: Time::ZERO,
+            patience: Duration::ZERO,
+        }
     }
 }
 
@@ -775,6 +809,10 @@ impl RegistrarDriver for Did {
     }
 
     fn announce(&mut self, _: Severity, _: &str) {}
+
+    fn announce_death(&mut self, _: Severity, _: NodeId, text: &str, causes: Vec<String>) {
+        self.deaths.push(format!("{text} <- {}", causes.join(" <- ")));
+    }
 }
 
 impl ParticipantDriver for Did {

@@ -122,7 +122,7 @@ impl Probe for Progress {
     }
 
     fn said(&mut self, said: &Said) {
-        self.write(&said.text);
+        self.write(&said.to_string());
     }
 
     #[expect(clippy::disallowed_methods, reason = "people wait by the clock on the wall")]

@@ -57,8 +57,10 @@ pub enum SimulationError {
     )]
     DriverOnFarm,
     /// A core that the simulated machine does not have.
-    #[error("processes.cores: expected cores below simulation.cores, which is {cores}, found {core}")]
+    #[error("{key}: expected cores below simulation.cores, which is {cores}, found {core}")]
     Core {
+        /// What names it.
+        key: String,
         /// The core.
         core: u32,
         /// How many there are.

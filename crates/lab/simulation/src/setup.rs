@@ -83,11 +83,13 @@ fn outside(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Res
 
 fn hosts(simulation: &Simulation, assembly: &Assembly) -> Result<Hosts, SimulationError> {
     let (cores, count) = (simulation.cores, assembly.applications.len());
-    let bound: Vec<Option<u32>> = assembly.applications.iter().map(|app| assembly.core_of(app.node)).collect();
-    if let Some(&core) = bound.iter().flatten().find(|core| **core >= cores)
+    let bound = assembly.partition.bound();
+    let of_each = assembly.applications.iter().zip(&bound).filter_map(|(app, core)| Some((app.node, (*core)?)));
+    if let Some((node, core)) = of_each.into_iter().find(|(_, core)| *core >= cores)
         && matches!(simulation.layout, Layout::Processes | Layout::Hosts)
     {
-        return Err(SimulationError::Core { core, cores });
+        let key = assembly.partition.key_of_cores(assembly.host_of(node));
+        return Err(SimulationError::Core { key, core, cores });
     }
     let separate = Hosts::separate(count);
     Ok(match simulation.layout {

@@ -106,8 +106,8 @@ impl Children {
         self.hub.as_ref().map(Hub::found).unwrap_or_default()
     }
 
-    /// What there is to say to people of agents, since the last call.
-    pub fn said(&self) -> Vec<String> {
+    /// What there is to say to people of agents since the last call, and what has led to that, the nearest cause first.
+    pub fn said(&self) -> Vec<(String, Vec<String>)> {
         self.hub.as_ref().map(Hub::said).unwrap_or_default()
     }
 

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use base::causes::sentences;
 use base::ids::{Incarnation, NodeId};
 use base::time::Time;
 use control::states::State;
@@ -72,8 +73,8 @@ struct Exchange {
     found: Vec<(Member, Duration)>,
     /// Of each host, the newest life of its agent and where that listens.
     agents: Vec<Agent>,
-    /// Words for people.
-    said: Vec<String>,
+    /// Words for people, with what has led to them.
+    said: Vec<(String, Vec<String>)>,
 }
 
 impl Exchange {
@@ -197,8 +198,8 @@ impl Hub {
         core::mem::take(&mut self.shared.state().found)
     }
 
-    /// What there is to say to people since the last call.
-    pub(crate) fn said(&self) -> Vec<String> {
+    /// What there is to say to people since the last call, and what has led to that.
+    pub(crate) fn said(&self) -> Vec<(String, Vec<String>)> {
         core::mem::take(&mut self.shared.state().said)
     }
 
@@ -300,7 +301,7 @@ struct Hands {
     /// Told since it was published.
     cpu: Vec<(NodeId, Duration)>,
     found: Vec<(Member, Duration)>,
-    said: Vec<String>,
+    said: Vec<(String, Vec<String>)>,
     agents: Vec<Agent>,
     /// The life of run control.
     control: Incarnation,
@@ -415,9 +416,10 @@ impl Serving {
         }
         if self.calls.note_in_vain(host) {
             let (name, lease) = (&self.hands.farm.hosts[host].name, self.hands.farm.lease);
-            self.hands.said.push(format!(
-                "run control waits for the agent of host {name}: {why}; it is called again for {lease:?} at most (processes.lease)"
-            ));
+            let text = format!(
+                "run control waits for the agent of host {name}; it is called again for {lease:?} at most (processes.lease)"
+            );
+            self.hands.said.push((text, sentences(why)));
         }
     }
 

@@ -118,7 +118,7 @@ impl Assembly {
 
     /// The processor core to which the process of an application is bound.
     pub fn core_of(&self, node: NodeId) -> Option<u32> {
-        self.partition.processes.cores.of(self.application(node)?.role, self.index_in_role(node))
+        self.partition.bound().get(usize::from(node.0).checked_sub(1)?).copied().flatten()
     }
 
     /// All nodes of a role.

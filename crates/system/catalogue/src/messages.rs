@@ -63,7 +63,7 @@ pub struct Sought {
     pub application: Option<String>,
     /// Those of this run.
     pub run: Option<u32>,
-    /// Those with these words, in whatever case.
+    /// Those with these words, in whatever case, also in a cause.
     #[serde(deserialize_with = "short")]
     pub words: Option<String>,
 }
@@ -132,7 +132,10 @@ impl Sought {
             && severity.is_none_or(|least| message.severity >= least)
             && run.is_none_or(|run| message.run == Some(run))
             && application.as_ref().is_none_or(of)
-            && words.is_none_or(|words| message.text.to_lowercase().contains(words))
+            && words.is_none_or(|words| {
+                let mut sentences = std::iter::once(&message.text).chain(&message.causes);
+                sentences.any(|sentence| sentence.to_lowercase().contains(words))
+            })
     }
 }
 

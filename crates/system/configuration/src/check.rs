@@ -28,8 +28,8 @@ use crate::problem::{Place, Problem, did_you_mean};
 use crate::ranges::ranges;
 use crate::source::Node;
 use crate::tables::{
-    CORES_MAX, ClearAfter, Compression, Control, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES,
-    FilterPolicy, FragmentKind, Level1Source, RosInput, SamplingStage, Sfo, SizeDistribution,
+    CORES_MAX, ClearAfter, Compression, Control, Cores, DfmInput, Dialect, Durability, EventOrder,
+    FRAGMENT_OVERHEAD_BYTES, FilterPolicy, FragmentKind, Level1Source, RosInput, SamplingStage, Sfo, SizeDistribution,
 };
 use crate::units::{Interval, Size};
 
@@ -190,10 +190,19 @@ impl Checker<'_> {
     }
 
     fn cores(&mut self) {
+        let partition = self.partition;
+        self.cores_of("processes.cores", "", &partition.processes.cores);
+        for (place, host) in partition.host.iter().enumerate() {
+            if let Some(cores) = &host.cores {
+                self.cores_of(&format!("host.{place}.cores"), &format!("host {}: ", host.name), cores);
+            }
+        }
+    }
+
+    fn cores_of(&mut self, key: &str, whose: &str, cores: &Cores) {
         let last = CORES_MAX - 1;
-        let wrong = self.partition.processes.cores.all().find(|core| *core > last);
-        if let Some(core) = wrong {
-            self.problem(&["processes.cores"], format!("expected cores from 0 to {last}, found {core}"));
+        if let Some(core) = cores.all().find(|core| *core > last) {
+            self.problem(&[key], format!("{whose}expected cores from 0 to {last}, found {core}"));
         }
     }
 

@@ -1,10 +1,12 @@
 //! Which host has which application.
 
 use core::fmt;
+use std::collections::BTreeMap;
 
 use base::ids::Role;
 
 use crate::partition::{Application, Partition};
+use crate::tables::Cores;
 
 /// Why applications and hosts do not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,34 @@ impl Partition {
         applications.into_iter().map(place).collect()
     }
 
+    /// The processor core of each [application](Partition::applications), if it is bound to one. On each host, those of a role take the cores of
+    /// that role in turn.
+    pub fn bound(&self) -> Vec<Option<u32>> {
+        // What a configuration that was checked cannot be.
+        let placement = self.placement().unwrap_or_default();
+        let mut counts: BTreeMap<(Option<usize>, Role), usize> = BTreeMap::new();
+        let core = |(place, app): (usize, Application)| {
+            let host = placement.get(place).copied();
+            let before = counts.entry((host, app.role)).or_default();
+            let core = self.cores_on(host).of(app.role, *before);
+            *before += 1;
+            core
+        };
+        self.applications().into_iter().enumerate().map(core).collect()
+    }
+
+    /// The key that binds the applications of a host to cores, by its place in `host`; without hosts that of this machine.
+    pub fn key_of_cores(&self, host: Option<usize>) -> String {
+        match host.filter(|host| self.host[*host].cores.is_some()) {
+            Some(host) => format!("host.{host}.cores"),
+            None => "processes.cores".to_owned(),
+        }
+    }
+
+    fn cores_on(&self, host: Option<usize>) -> &Cores {
+        host.and_then(|host| self.host[host].cores.as_ref()).unwrap_or(&self.processes.cores)
+    }
+
     /// The hosts that name applications of this role, each as often as it does.
     fn named(&self, role: Role) -> impl Iterator<Item = usize> {
         let counts = self.host.iter().map(move |host| host.roles.map_or(0, |roles| roles.of(role)));
@@ -98,6 +128,34 @@ mod tests {
         );
         let all = placed("[{name=\"a\",roles={ros=1,dfm=1}},{name=\"b\",roles={ros=3,sfi=2}}]").unwrap();
         assert_eq!(all, "ros-1@a ros-2@b ros-3@b ros-4@b dfm-1@a sfi-1@b sfi-2@b");
+    }
+
+    fn bound(cores: &str, hosts: &str) -> Result<String, String> {
+        let text = "partition.name = \"p\"\nros.count = 4\nsfi.count = 2\n";
+        let set = [format!("processes.cores={cores}"), format!("host={hosts}")];
+        let partition = Partition::parse("p", text, &set).map_err(|error| error.to_string())?;
+        let of = |core: Option<u32>| core.map_or("-".to_owned(), |core| core.to_string());
+        Ok(partition.bound().into_iter().map(of).collect::<Vec<_>>().join(" "))
+    }
+
+    /// In the order of the applications: four ROSs, which two hosts have in turn, the DFM, and two builders.
+    #[test]
+    fn a_host_has_cores_of_its_own_and_counts_its_own_applications() {
+        assert_eq!(bound("{ros=[2,5],sfi=[7]}", "[]").unwrap(), "2 5 2 5 - 7 7");
+        let shared = bound("{ros=[2,5],sfi=[7]}", "[{name=\"a\"},{name=\"b\"}]").unwrap();
+        assert_eq!(shared, "2 2 5 5 - 7 7", "each host has the first core for its first one");
+        let own = "[{name=\"a\",cores={ros=[0,1],dfm=[3]}},{name=\"b\"}]";
+        assert_eq!(bound("{ros=[2,5],sfi=[7]}", own).unwrap(), "0 2 1 5 3 7 -");
+        let none = "[{name=\"a\",cores={}},{name=\"b\"}]";
+        assert_eq!(bound("{ros=[2,5],sfi=[7]}", none).unwrap(), "- 2 - 5 - 7 -");
+    }
+
+    #[test]
+    fn a_core_that_no_machine_has_is_said_with_its_host() {
+        let refused = bound("{}", "[{name=\"a\"},{name=\"b\",cores={ros=[0,1024]}}]").unwrap_err();
+        let expected = "host.1.cores: host b: expected cores from 0 to 1023, found 1024";
+        assert!(refused.contains(expected), "{refused}");
+        assert!(bound("{}", "[{name=\"a\",cores={rose=[0]}}]").unwrap_err().contains("rose"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use agents::{Children, Farm, Fate};
+use base::causes;
 use base::ids::{NodeId, Role};
 use base::time::Time;
 use control::controller::{Controller, Ending};
@@ -325,10 +326,12 @@ impl Conductor {
             self.say(Said::notice(format!("{} answers again, after {silent}", self.name(from))));
         }
         if let Message::Notice(text) | Message::News(text) = &message {
-            self.words.hear(from, text);
-            let line = format!("{}: {text}", self.name(from));
+            let said = causes::apart(text);
+            let line = format!("{}: {}", self.name(from), said[0]);
+            let said_why = self.words.hear(from, said);
             let is_well = matches!(message, Message::News(_));
-            return self.say(if is_well { Said::notice(line) } else { Said::warning(line) });
+            let said = if is_well { Said::notice(line) } else { Said::warning(line) };
+            return self.say(said.because(said_why));
         }
         let message = match message {
             Message::Sample(recording) => return self.show(now, from, *recording),
@@ -358,7 +361,7 @@ impl Conductor {
         {
             self.fail(StartError::Child { name: self.name(node), reason });
         }
-        self.children.said().iter().for_each(|text| self.warn(text));
+        self.children.said().into_iter().for_each(|(text, causes)| self.say(Said::warning(text).because(causes)));
         if matches!(self.phase, Phase::TakingOver { .. }) {
             self.confirm_now_and_then(now);
             if self.is_time_to_tell(now) {

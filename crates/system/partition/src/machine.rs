@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use base::ids::Role;
-use configuration::{Level1Source, Partition, Places, Problem, RosInput, Scheduling};
+use configuration::{Cores, Launcher, Level1Source, Partition, Places, Problem, RosInput, Scheduling};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use storage::FileReader;
 use transport::scheduler::allowed_cpus;
@@ -30,9 +30,9 @@ pub fn judge(partition: &Partition, places: &Places, processes: bool) -> Finding
     let mut judge = Judge { partition, places, findings: Findings::default() };
     judge.input();
     judge.programs();
-    // Other machines have cores and memory of their own.
+    judge.cores();
+    // Other machines have memory of their own.
     if partition.host.is_empty() {
-        judge.cores();
         judge.scheduling();
         judge.memory(processes);
     }
@@ -122,11 +122,25 @@ impl Judge<'_> {
         }
     }
 
+    /// Cores of this machine; what others have is known to them alone.
     fn cores(&mut self) {
+        let partition = self.partition;
+        if partition.host.is_empty() {
+            self.cores_here("processes.cores", "", &partition.processes.cores);
+        }
+        for (place, host) in partition.host.iter().enumerate() {
+            if let (Launcher::Local, Some(cores)) = (host.launcher, &host.cores) {
+                self.cores_here(&format!("host.{place}.cores"), &format!("host {}: ", host.name), cores);
+            }
+        }
+    }
+
+    fn cores_here(&mut self, key: &str, whose: &str, cores: &Cores) {
         let allowed = allowed_cpus();
-        let absent = self.partition.processes.cores.all().find(|core| !allowed.contains(&(*core as usize)));
+        let absent = cores.all().find(|core| !allowed.contains(&(*core as usize)));
         if let (Some(core), false) = (absent, allowed.is_empty()) {
-            self.error(&["processes.cores"], format!("expected some of the cores {}, found {core}", ranges(&allowed)));
+            let message = format!("{whose}expected some of the cores {}, found {core}", ranges(&allowed));
+            self.error(&[key, "host"], message);
         }
     }
 

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::UNIX_EPOCH;
 
 use agents::Roll;
+use base::causes::sentences;
 use catalogue::{Keeper, now};
 use configuration::{Partition, Stamps};
 use control::states::{Illegal, State, Verb};
@@ -27,7 +28,7 @@ use crate::between::Between;
 use crate::configured::{Configured, Reader};
 use crate::dataflow::Dataflow;
 use crate::message_log::MessageLog;
-use crate::messages::{Message, Messages, Saying, Severity, causes_of, severity_of};
+use crate::messages::{Message, Messages, Saying, Severity, severity_of};
 use crate::operator::{Command, Operator};
 use crate::order::{Order, stamps_in_words};
 use crate::quality::{Own, Quality, References};
@@ -168,7 +169,7 @@ impl Desk {
         let worker = Worker { desk: desk.clone(), placement, session: None, succession };
         let thread = thread::Builder::new().name("desk".into()).spawn(move || worker.work(&done))?;
         let teller = desk.clone();
-        desk.0.log.begin(move |severity, text| teller.tell_all(severity, text))?;
+        desk.0.log.begin(move |severity, text, causes| teller.tell_with(severity, text.to_owned(), causes))?;
         Ok((desk.clone(), Leaving { thread, desk }))
     }
 
@@ -247,7 +248,7 @@ impl Desk {
             let kept = self.kept();
             kept.key_file.as_ref().map_or(Ok(()), |file| file.keep(kept.command.holder()))
         };
-        kept.err().into_iter().for_each(|error| self.tell_all(Severity::Warning, error.to_string()));
+        kept.err().into_iter().for_each(|error| self.tell_failed(Severity::Warning, &error));
     }
 
     /// Gives command up, if this client has it.
@@ -404,9 +405,21 @@ impl Desk {
         self.tell_with(severity, text, Vec::new());
     }
 
+    /// What a run says.
+    fn tell_said(&self, Said { severity, text, causes }: Said) {
+        self.tell_with(severity_of(severity), text, causes);
+    }
+
     /// What was wanted did not come to be: what it was, and the error.
     fn tell_error(&self, what: &str, error: &dyn core::error::Error) {
-        self.tell_with(Severity::Error, format!("{what}: {error}"), causes_of(error));
+        self.tell_with(Severity::Error, what.to_owned(), sentences(error));
+    }
+
+    /// What an error says of itself is enough.
+    fn tell_failed(&self, severity: Severity, error: &dyn core::error::Error) {
+        let mut causes = sentences(error);
+        let text = causes.remove(0);
+        self.tell_with(severity, text, causes);
     }
 
     fn tell_with(&self, severity: Severity, text: String, causes: Vec<String>) {
@@ -546,7 +559,7 @@ impl Worker {
     fn take_over(&mut self, left: Left) {
         let number = left.run_number();
         let resumed = self.desk.kept().keeper.resume(number);
-        resumed.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
+        resumed.err().into_iter().for_each(|error| self.desk.tell_failed(Severity::Error, &error));
         self.desk.say(format!("run {number} goes on without run control: its applications are called"));
         let run = self.new_run();
         match run.take_over(left) {
@@ -561,7 +574,7 @@ impl Worker {
             Err(error) => {
                 self.desk.kept().control = None;
                 self.interrupted(&error);
-                self.desk.tell_all(Severity::Error, format!("run {number} was left and is lost: {error}"));
+                self.desk.tell_error(&format!("run {number} was left and is lost"), &error);
                 self.desk.refresh();
             }
         }
@@ -577,21 +590,21 @@ impl Worker {
     /// A run that was taken over stays in the catalogue, though nobody can say how it went.
     fn interrupted(&self, error: &StartError) {
         let kept = self.desk.kept().keeper.interrupt(&format!("its run control has died: {error}"), now());
-        kept.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
+        kept.err().into_iter().for_each(|error| self.desk.tell_failed(Severity::Error, &error));
     }
 
     /// Who looks at the run later reads when nobody could have commanded it.
     fn remark_absences(&self, outcome: &Result<Outcome, StartError>) {
         let remarked =
             outcome.as_ref().map_or(Ok(()), |outcome| self.desk.kept().keeper.remark_absences(&outcome.away));
-        remarked.err().into_iter().for_each(|error| self.desk.tell_all(Severity::Error, error.to_string()));
+        remarked.err().into_iter().for_each(|error| self.desk.tell_failed(Severity::Error, &error));
     }
 
     /// What starts, or takes over, the applications.
     fn new_run(&self) -> Run {
         let run = Run::new(self.desk.configured().partition.clone()).place(self.placement.clone());
         let (say, refresh) = (self.desk.clone(), self.desk.clone());
-        let say = move |Said { severity, text }| say.tell_all(severity_of(severity), text);
+        let say = move |said| say.tell_said(said);
         let run = match Between::of(say, move || refresh.refresh()) {
             Ok(between) => run.observe(between),
             Err(error) => {
@@ -727,13 +740,16 @@ impl Worker {
                 LastRun { number: None, state: "aborted".into(), reason: Some(error.to_string()), recorded: 0 }
             }
         };
-        let why = last.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
         let severity = match last.state.as_str() {
             "ok" => Severity::Notice,
             "degraded" => Severity::Warning,
             _ => Severity::Error,
         };
-        self.desk.tell_all(severity, format!("the run has ended {}{why}", last.state));
+        self.desk.tell_with(
+            severity,
+            format!("the run has ended {}", last.state),
+            last.reason.iter().cloned().collect(),
+        );
         self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
     }
 
@@ -774,7 +790,7 @@ fn begin(
                 }
                 _ => desk.kept().keeper.end(None, at),
             };
-            withdrawn.err().into_iter().for_each(|error| desk.tell_all(Severity::Error, error.to_string()));
+            withdrawn.err().into_iter().for_each(|error| desk.tell_failed(Severity::Error, &error));
             Err(error.into())
         }
     }
@@ -805,7 +821,7 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
                 // Nobody may listen.
                 let _ = desk.0.shown.send(told);
             }
-            News::Said(Said { severity, text }) => desk.tell_all(severity_of(severity), text),
+            News::Said(said) => desk.tell_said(said),
             News::Figures(figures) => {
                 recent.add(figures.clone());
                 // What changes at once is told at once; all else once per second.

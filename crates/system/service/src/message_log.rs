@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use base::causes::sentences;
 use catalogue::{CatalogueError, Message, MessageStore, Severity, Sought, now};
 
 /// Where the messages of a partition are kept.
@@ -61,7 +62,7 @@ impl MessageLog {
     }
 
     /// Begins to write; what goes wrong is told.
-    pub(crate) fn begin(&self, tell: impl Fn(Severity, String) + Send + 'static) -> std::io::Result<()> {
+    pub(crate) fn begin(&self, tell: impl Fn(Severity, &str, Vec<String>) + Send + 'static) -> std::io::Result<()> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         *writer = match core::mem::replace(&mut *writer, Writer::Over) {
             Writer::Waiting(store, written) => {
@@ -107,7 +108,7 @@ fn write(
     (mut store, partition): (MessageStore, &str),
     written: &Receiver<Write>,
     dropped: &AtomicU64,
-    tell: impl Fn(Severity, String),
+    tell: impl Fn(Severity, &str, Vec<String>),
 ) {
     let mut is_over = false;
     let mut is_failing = store.forget_old(partition, now()).inspect_err(|error| complain(error, &tell)).is_err();
@@ -122,7 +123,7 @@ fn write(
         match store.keep(partition, &batch) {
             Ok(()) if is_failing => {
                 is_failing = false;
-                tell(Severity::Notice, "messages are kept again".to_owned());
+                tell(Severity::Notice, "messages are kept again", Vec::new());
             }
             Ok(()) => {}
             Err(error) => {
@@ -136,8 +137,8 @@ fn write(
     }
 }
 
-fn complain(error: &CatalogueError, tell: impl Fn(Severity, String)) {
-    tell(Severity::Warning, format!("messages are not kept: {error}"));
+fn complain(error: &CatalogueError, tell: impl Fn(Severity, &str, Vec<String>)) {
+    tell(Severity::Warning, "messages are not kept", sentences(error));
 }
 
 /// So many messages wait for a slow disk.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
-use std::error::Error;
 
 pub use catalogue::{Message, Severity, Sought};
 
@@ -66,7 +65,7 @@ impl Messages {
             return message.clone();
         }
         self.said += 1;
-        let application = self.subject(&text);
+        let application = self.subject(&text).or_else(|| causes.iter().find_map(|cause| self.subject(cause)));
         let (number, repeats, last_ms) = (self.said, 0, at_ms);
         let message = Message { number, at_ms, run, application, severity, text, causes, repeats, last_ms };
         if self.kept.len() == MESSAGES_KEPT {
@@ -76,7 +75,7 @@ impl Messages {
         message
     }
 
-    /// The first application that a line names says it, or it is about that one.
+    /// The first application that a sentence names says it, or it is about that one.
     fn subject(&self, text: &str) -> Option<String> {
         let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '-'));
         words.find_map(|word| self.applications.get(word)).cloned()
@@ -98,20 +97,6 @@ impl Messages {
         let Ok(found) = sought.among(self.kept.iter().rev().cloned().map(Ok::<_, Infallible>));
         found
     }
-}
-
-/// What led to an error, the nearest cause first. One that the words before end with is not told again.
-pub(crate) fn causes_of(error: &dyn Error) -> Vec<String> {
-    let mut before = error.to_string();
-    let mut causes = Vec::new();
-    for cause in std::iter::successors(error.source(), |cause| (*cause).source()) {
-        let cause = cause.to_string();
-        if !before.ends_with(&cause) {
-            causes.push(cause.clone());
-            before = cause;
-        }
-    }
-    causes
 }
 
 const MESSAGES_KEPT: usize = 1000;
@@ -179,6 +164,14 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_names_none_is_of_the_one_that_its_causes_name() {
+        let mut messages = Messages::of(["sfi-1", "dfm"].map(str::to_owned), &[]);
+        let causes = ["an order", "sfi-1 could not start", "dfm"].map(str::to_owned).to_vec();
+        let message = messages.say(Saying { causes: causes.clone(), ..warning(0, "no run has begun") });
+        assert_eq!((message.application.as_deref(), message.causes), (Some("sfi-1"), causes));
+    }
+
+    #[test]
     fn a_service_goes_on_with_the_numbers_of_the_one_before() {
         let mut former = Messages::default();
         (0..1500).for_each(|index| drop(former.say(warning(index, &index.to_string()))));
@@ -194,7 +187,8 @@ mod tests {
     fn messages_are_sought_by_all_that_they_say() {
         let mut messages = Messages::of(["sfi-1", "sfi-12", "dfm"].map(str::to_owned), &[]);
         messages.say(notice(0, "sfi-12: no room"));
-        messages.say(Saying { run: Some(7), severity: Severity::Error, ..notice(1, "sfi-1 died: killed by SIGKILL") });
+        let causes = vec!["killed by SIGKILL".to_owned()];
+        messages.say(Saying { run: Some(7), severity: Severity::Error, causes, ..notice(1, "sfi-1 died") });
         messages.say(Saying { severity: Severity::Warning, ..notice(2, "dfm: No room") });
         messages.say(notice(3, "nobody commands"));
         let numbers = |sought: Sought| -> Vec<u64> { messages.find(&sought).iter().map(|m| m.number).collect() };
@@ -205,18 +199,6 @@ mod tests {
         assert_eq!(numbers(Sought { severity: Some(Severity::Warning), ..Sought::default() }), [2, 3]);
         assert_eq!(numbers(Sought { run: Some(7), ..Sought::default() }), [2]);
         assert_eq!(numbers(Sought { words: Some("no ROOM".to_owned()), ..Sought::behind(1) }), [3]);
-    }
-
-    #[test]
-    fn the_causes_of_an_error_are_told_the_nearest_first() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("outer")]
-        struct Outer(#[source] std::io::Error);
-        assert_eq!(causes_of(&Outer(std::io::Error::other("inner"))), ["inner"]);
-        #[derive(Debug, thiserror::Error)]
-        #[error("outermost: {0}")]
-        struct Outermost(#[source] Outer);
-        let error = Outermost(Outer(std::io::Error::other("inner")));
-        assert_eq!(causes_of(&error), ["inner"], "what was said is not said again");
+        assert_eq!(numbers(Sought { words: Some("sigkill".to_owned()), ..Sought::default() }), [2], "of causes, too");
     }
 }

@@ -54,7 +54,7 @@ impl Registrar {
         for place in held {
             if let Process::Ended(how) = &self.entries[place].process {
                 let how = format!("{how}, and not started again");
-                self.lose_for_good(driver, place, &how);
+                self.lose_for_good(driver, place, (&how, ""));
             }
         }
     }

@@ -140,7 +140,7 @@ impl Registrar {
             {
                 let how = how.clone();
                 if given_up.contains(&self.entries[place].node) {
-                    self.lose_for_good(driver, place, &how);
+                    self.lose_for_good(driver, place, (&how, ""));
                 } else {
                     self.on_death(driver, place, &how);
                 }

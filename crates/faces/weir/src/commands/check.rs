@@ -81,14 +81,17 @@ fn no_collector(partition: &Partition, places: &Places) -> Option<Problem> {
     Some(places.problem(&["control.otlp"], format!("`weir serve` cannot tell it: {error}")))
 }
 
-/// Which host has which applications.
+/// Which host has which applications, on which cores.
 fn placement(partition: &Partition, out: &mut dyn Write) -> io::Result<()> {
     // A configuration that was checked has one.
     let placed = partition.placement().unwrap_or_default();
-    let applications = partition.applications();
+    let applications = partition.applications().into_iter().zip(partition.bound());
+    let applications: Vec<String> = applications
+        .map(|(app, core)| core.map_or(app.name.clone(), |core| format!("{} (core {core})", app.name)))
+        .collect();
     for (place, host) in partition.host.iter().enumerate() {
         let its = applications.iter().zip(&placed).filter(|(_, host)| **host == place);
-        let its: Vec<&str> = its.map(|(app, _)| app.name.as_str()).collect();
+        let its: Vec<&str> = its.map(|(app, _)| app.as_str()).collect();
         let its = if its.is_empty() { "nothing".to_owned() } else { its.join(", ") };
         let by = match host.launcher {
             Launcher::Local => "this machine".to_owned(),
@@ -165,6 +168,18 @@ fn ends_by(partition: &Partition) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use configuration::Partition;
+
+    #[test]
+    fn each_host_is_said_with_its_applications_and_their_cores() {
+        let text = "partition.name = \"p\"\nros.count = 3\nsfi.count = 1\nprocesses.cores = { ros = [7] }\n\
+                    [[host]]\nname = \"a\"\ncores = { ros = [0, 2] }\nroles = { ros = 2 }\n[[host]]\nname = \"b\"\n";
+        let partition = Partition::parse("p.toml", text, &[]).unwrap();
+        let mut said = Vec::new();
+        super::placement(&partition, &mut said).unwrap();
+        let expected = "  host a (this machine, data at 127.0.0.1): ros-1 (core 0), ros-2 (core 2)\n  \
+                        host b (this machine, data at 127.0.0.1): ros-3 (core 7), dfm-1, sfi-1\n";
+        assert_eq!(String::from_utf8(said).unwrap(), expected);
+    }
 
     #[test]
     fn it_is_said_what_ends_a_run() {

@@ -148,6 +148,7 @@ pub(super) struct Message {
     pub(super) at_ms: u64,
     pub(super) severity: String,
     pub(super) text: String,
+    pub(super) causes: Vec<String>,
     pub(super) repeats: u64,
 }
 

@@ -194,10 +194,12 @@ impl View {
                 _ => Style::new(),
             };
             let again = if message.repeats == 0 { String::new() } else { format!(" ({} times)", message.repeats + 1) };
+            let causes: String = message.causes.iter().map(|cause| format!(", because: {cause}")).collect();
             Line::from(vec![
                 Span::styled(format!("{} ", of_day(message.at_ms)), self.soft()),
                 Span::styled(message.text.clone(), style),
                 Span::styled(again, self.soft()),
+                Span::styled(causes, self.soft()),
             ])
         });
         frame.render_widget(Paragraph::new(Text::from_iter(text)).block(block), area);
@@ -349,6 +351,7 @@ mod tests {
             number: 1,
             severity: "warning".into(),
             text: "run 7 begins".into(),
+            causes: vec!["anna wants it".into()],
             at_ms: 0,
             repeats: 0,
         }));
@@ -367,7 +370,7 @@ mod tests {
             "runs that follow 2",
             "level 1, at most 11.9 kHz",
             "SFI × 2                 1.23 kHz events               8  42 %  sfi-2 for efd-1:",
-            "run 7 begins",
+            "run 7 begins, because: anna wants it",
             "p pause   x stop   t take command   a applications   q quit",
         ] {
             assert!(text.contains(part), "{part}\n{text}");

@@ -5,6 +5,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 use transport::scheduling::real_time_is_allowed;
 
+use crate::children::{marked, name};
 use crate::running::Job;
 
 #[test]
@@ -22,12 +23,44 @@ fn processes_run_where_they_are_told() {
     assert_eq!(summary.count("residual"), 0);
 }
 
+/// Agents start them, each with the cores of its host.
+#[test]
+fn each_host_has_cores_of_its_own() {
+    let allowed = allowed(std::process::id() as i32);
+    let (first, last) = (allowed[0], allowed[allowed.len() - 1]);
+    let hosts = format!(
+        "[{{name=\"a\",data=\"127.0.0.2\",roles={{ros=2}},cores={{ros=[{first},{last}]}}}},{{name=\"b\",data=\"127.0.0.3\"}}]"
+    );
+    let job = Job::example("quickstart").patient().set("ros.count", "3").set("host", &hosts);
+    let job = job.set("processes.cores", &format!("{{ros=[{last}],sfi=[{last},{first}]}}"));
+    let mut running = job.endless().start();
+    running.until_recording();
+    let processes = marked(running.directory().path());
+    let allowed_to = |application: &str| {
+        let process = processes.iter().find(|pid| name(**pid).as_deref() == Some(application));
+        self::allowed(*process.unwrap_or_else(|| panic!("no {application}: {}", running.error_output())))
+    };
+    assert_eq!([allowed_to("ros-1"), allowed_to("ros-2")], [[first], [last]], "of their host");
+    assert_eq!(
+        [allowed_to("ros-3"), allowed_to("sfi-1"), allowed_to("sfi-2")],
+        [[last], [last], [first]],
+        "of all others"
+    );
+    assert_eq!(allowed_to("dfm-1"), allowed);
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_ok();
+    assert_eq!(summary.count("residual"), 0);
+}
+
 #[test]
 fn a_core_that_there_is_not_is_told() {
     let job = Job::example("quickstart").processes(true).set("processes.cores", "{dfm=[1023]}");
     let ended = job.run().expect(1);
     assert!(ended.stderr.contains("--set processes.cores: expected some of the cores "), "{}", ended.stderr);
     assert!(ended.stderr.contains("found 1023"), "{}", ended.stderr);
+    let hosts = "[{name=\"here\",cores={dfm=[1023]}}]";
+    let ended = Job::example("quickstart").set("host", hosts).run().expect(1);
+    assert!(ended.stderr.contains("host.0.cores: host here: expected some of the cores "), "{}", ended.stderr);
 }
 
 #[test]

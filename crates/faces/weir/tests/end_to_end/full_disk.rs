@@ -19,6 +19,7 @@ fn the_run_pauses_and_goes_on_when_there_is_room() {
         fs::remove_file(filler).unwrap();
         let ended = running.end();
         assert!(ended.stderr.contains("recording goes on"), "{}", ended.stderr);
+        assert!(ended.stderr.contains(", because: No space left on device"), "{}", ended.stderr);
         let (_, summary) = ended.expect_ok();
         assert_eq!(summary.count("level1"), 400);
         assert!(summary.count("recorded") > 0);

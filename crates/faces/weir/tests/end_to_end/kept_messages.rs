@@ -28,6 +28,10 @@ fn messages_survive_run_control() {
     });
     let death = found.unwrap();
     assert_eq!(death["run"], 1, "{death}");
+    assert_eq!(death["text"], "sfi-1 died; it is started again", "{death}");
+    assert_eq!(death["causes"][0], "killed by SIGKILL", "{death}");
+    let told = served.ctl("anna", &["messages", "--words", "SIGKILL", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap()["causes"], death["causes"], "{told}");
     served.ctl("anna", &["stop"]);
     served.until("the run is over", |status| status["last"]["number"] == 1);
     let said = texts(&served.get("messages"));
@@ -58,7 +62,7 @@ fn messages_survive_run_control() {
     let weir = served.running.program();
     let ended = served.end().expect(0);
     let of_run = messages_of_run(weir, &ended.directory.join("runs.sqlite"), "1");
-    assert!(of_run.contains("warning run 1: ") && of_run.contains("sfi-1"), "{of_run}");
+    assert!(of_run.contains("warning run 1: sfi-1 died; it is started again, because: killed by SIGKILL"), "{of_run}");
     assert!(!of_run.contains("bob commands"), "that was between two runs: {of_run}");
 }
 

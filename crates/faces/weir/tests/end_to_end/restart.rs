@@ -245,7 +245,7 @@ fn end_well(mut running: Running) -> Summary {
     assert_eq!(missing, lost(&summary), "{summary:?}");
     assert_eq!(summary.count("recorded"), ids.len() as u64, "{summary:?}");
     all_lives_are_counted(&ended, &summary);
-    assert!(ended.stderr.contains("died: killed by SIGKILL; it is started again"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("died; it is started again, because: killed by SIGKILL"), "{}", ended.stderr);
     assert!(ended.stdout.contains("started again"), "{}", ended.stdout);
     summary
 }

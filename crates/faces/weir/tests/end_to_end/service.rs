@@ -123,9 +123,10 @@ fn a_death_between_two_runs_is_told_at_once() {
         let mut served = Served::start(Job::example("quickstart").patient().set("processes.on_loss", on_loss));
         served.ctl("anna", &["boot"]);
         send(served.running.child("sfi-1"), Signal::SIGKILL);
-        let expected = format!("sfi-1 is dead between two runs: killed by SIGKILL; {then}");
+        let expected = json!([format!("sfi-1 is dead between two runs; {then}"), ["killed by SIGKILL"]]);
         let is_told = |served: &Served| {
-            served.get("messages").as_array().unwrap().iter().any(|message| message["text"] == expected)
+            let messages = served.get("messages");
+            messages.as_array().unwrap().iter().any(|message| json!([message["text"], message["causes"]]) == expected)
         };
         within_deadline("the messages say so", || is_told(&served));
         if on_loss == "stop" {

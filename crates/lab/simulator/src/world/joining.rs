@@ -286,6 +286,10 @@ impl RegistrarDriver for Hands<'_> {
     fn announce(&mut self, _: Severity, text: &str) {
         self.world.trace.tell(self.world.now, text);
     }
+
+    fn announce_death(&mut self, _: Severity, _: NodeId, text: &str, causes: Vec<String>) {
+        self.world.trace.tell(self.world.now, &format!("{text}, because: {}", causes.join(", because: ")));
+    }
 }
 
 impl ParticipantDriver for Hands<'_> {

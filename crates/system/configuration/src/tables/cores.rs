@@ -1,11 +1,11 @@
-//! `processes.cores`.
+//! `processes.cores` and `host.cores`.
 
 use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `processes.cores`: processor cores to which processes are bound, a list per role. Its first application has the
-/// first core, the next one the next, and so on around. What is not listed runs wherever the kernel puts it.
+/// `processes.cores` and `host.cores`: processor cores to which processes are bound, a list per role. The first application of the role on
+/// a host has the first core, the next one the next, and so on around. What is not listed runs wherever the kernel puts it.
 ///
 /// The processes of a core decide how large the groups are in which messages travel, and with them the cost of an
 /// event. Left to the kernel, that differs from run to run.
@@ -37,7 +37,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// The core of an application by its place among those of its role, from 0.
+    /// The core of an application by its place among those of its role on its host, from 0.
     pub fn of(&self, role: Role, index: usize) -> Option<u32> {
         let cores = self.of_role(role);
         cores.get(index.checked_rem(cores.len())?).copied()

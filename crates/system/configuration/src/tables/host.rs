@@ -6,6 +6,8 @@ use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cores::Cores;
+
 /// `[[host]]`: a machine of the partition. An agent starts, watches and ends its applications. Without hosts all applications run on the
 /// machine of run control. On a host all messages may go through shared memory; between hosts TCP carries what is to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +32,10 @@ pub struct Host {
     /// How many applications of each role it has, such as `{ ros = 2, sfi = 1 }`, and no others. Hosts without the key share what is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Counts>,
+    /// Processor cores for the applications that it has, in the place of `processes.cores`. Its first application of a role has the first core
+    /// of that role's list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<Cores>,
     /// Further options of the launcher's command, such as `["-p", "2222"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,

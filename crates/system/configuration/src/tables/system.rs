@@ -148,7 +148,8 @@ pub struct Processes {
     pub lease: Interval,
     /// An application that lives and says nothing to run control for so long hangs: it is ended, and `on_loss` says what follows.
     pub hang_timeout: Interval,
-    /// Processor cores to which the processes of each role are bound; `weir run` without `--processes` does not look at it.
+    /// Processor cores to which the processes of each role are bound, on each host that has no `cores` of its own. `weir run` without
+    /// `--processes` does not look at it.
     #[serde(skip_serializing_if = "Cores::is_empty")]
     pub cores: Cores,
     /// Whom the kernel gives a processor; `weir run` without `--processes` does not look at it.

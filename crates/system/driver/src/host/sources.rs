@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base::bulk::Bulk;
+use base::causes;
 use base::ids::{EventId, NodeId};
 use base::losses::Losses;
 use base::sources::{SourceNow, SourcePhase};
@@ -598,7 +599,7 @@ impl Host {
             let Some(sources) = hosted.and_then(|hosted| hosted.workshop.sources_mut()) else { continue };
             let taken = sources.take(now, poller, &mut news);
             let mut notices = core::mem::take(&mut sources.notices);
-            notices.extend(taken.err().map(|error| Message::Notice(error.to_string())));
+            notices.extend(taken.err().map(|error| Message::Notice(causes::together(&error))));
             notices.into_iter().for_each(|notice| self.say(node, notice));
             for (rob, news) in news.drain(..) {
                 self.input(now, node, Input::Link { rob, news });

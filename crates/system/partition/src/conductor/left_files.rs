@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use base::causes::sentences;
 use dataflow::message::FileRecord;
 use storage::finish_left;
 
@@ -44,7 +45,8 @@ impl LeftFiles {
             }
             if is_torn && fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
                 if let Err(error) = fs::remove_file(&path) {
-                    remarks.push(Said::warning(format!("{} is empty and cannot be removed: {error}", path.display())));
+                    let said = Said::warning(format!("{} is empty and cannot be removed", path.display()));
+                    remarks.push(said.because(sentences(&error)));
                 }
                 continue;
             }
@@ -66,7 +68,10 @@ impl LeftFiles {
                         adler32: recovered.adler32,
                     });
                 }
-                Err(error) => remarks.push(Said::error(format!("{} cannot be recovered: {error}", path.display()))),
+                Err(error) => {
+                    let said = Said::error(format!("{} cannot be recovered", path.display()));
+                    remarks.push(said.because(sentences(&error)));
+                }
             }
         }
         (files, remarks)
@@ -84,8 +89,8 @@ impl LeftFiles {
                 match finish_left(&path) {
                     Ok(finished) => files.extend(finished.into_iter().map(file_record)),
                     Err(error) => {
-                        let text = format!("{application}: events may lack some of their streams: {error}");
-                        remarks.push(Said::warning(text));
+                        let said = Said::warning(format!("{application}: events may lack some of their streams"));
+                        remarks.push(said.because(sentences(&error)));
                     }
                 }
             }
@@ -181,7 +186,7 @@ mod tests {
             let main = if is_damaged { 4 } else { 3 };
             assert_eq!(events, [("physics_Main", main), ("physics_express", 3)]);
             assert!(remarks.iter().filter(|remark| remark.text.starts_with("recovered: ")).count() == 2, "{remarks:?}");
-            assert_eq!(remarks.iter().any(|remark| remark.text.contains("damaged")), is_damaged, "{remarks:?}");
+            assert_eq!(remarks.iter().any(|remark| remark.to_string().contains("damaged")), is_damaged, "{remarks:?}");
             let names = names(directory.path());
             assert!(names.iter().all(|name| name.to_str().unwrap().ends_with(".data")), "{names:?}");
             assert!(names.len() == 2 && left.of("sfo-1", &files) == (Vec::new(), Vec::new()));

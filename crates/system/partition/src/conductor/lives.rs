@@ -13,7 +13,7 @@ use membership::severity::Severity;
 use transport::poller::Poller;
 use transport::waker::Waker;
 
-use super::{Conductor, Phase};
+use super::{Conductor, Phase, names};
 use crate::conductor::site::link_key;
 use crate::hands::{Hands, KnowsTalk};
 use crate::killing::{Kill, NotKilled};
@@ -42,6 +42,7 @@ struct Caller<'a> {
 /// What is done when the registrar has said all.
 enum Asked {
     Announce(Said),
+    AnnounceDeath(NodeId, Said),
     LifeOver(NodeId),
     LostForGood(NodeId, String),
     StopBecause(String),
@@ -105,7 +106,11 @@ impl RegistrarDriver for Hands<'_, Parent<'_>> {
     }
 
     fn announce(&mut self, severity: Severity, text: &str) {
-        self.side.asked.push(Asked::Announce(Said { severity, text: text.to_owned() }));
+        self.side.asked.push(Asked::Announce(Said::of(severity, text)));
+    }
+
+    fn announce_death(&mut self, severity: Severity, node: NodeId, text: &str, causes: Vec<String>) {
+        self.side.asked.push(Asked::AnnounceDeath(node, Said::of(severity, text).because(causes)));
     }
 }
 
@@ -194,7 +199,12 @@ impl Conductor {
         for asked in hands.side.asked {
             match asked {
                 Asked::Announce(said) => self.say(said),
+                Asked::AnnounceDeath(node, said) => {
+                    let said = self.with_last_words(node, said);
+                    self.say(said);
+                }
                 Asked::LifeOver(node) => {
+                    self.words.forget(node);
                     self.with_controller(host, |controller, _| controller.on_life_over(node, None));
                 }
                 Asked::LostForGood(node, how) => self.on_loss(now, host, node, how),
@@ -204,6 +214,14 @@ impl Conductor {
             }
         }
         answer
+    }
+
+    /// What an application that died in a run had said last may be why; with its host it did not die of that.
+    fn with_last_words(&self, node: NodeId, mut said: Said) -> Said {
+        if matches!(self.phase, Phase::Running) && !names::is_of_lost_host(&said) {
+            said.causes.extend(self.words.last(node).map(|words| format!("it said last: {words}")));
+        }
+        said
     }
 
     /// An application has died and will not return: the run ends, or none can begin.

@@ -13,23 +13,28 @@ pub(super) fn few(names: &[impl AsRef<str>]) -> String {
     if others.is_empty() { named } else { format!("{named} and {} more", others.len()) }
 }
 
+/// Whether a host that is lost has led to it.
+pub(super) fn is_of_lost_host(said: &Said) -> bool {
+    said.causes.first().is_some_and(|cause| cause.starts_with("host "))
+}
+
 /// Texts that begin with one of the names. Those that say the same of a host that is lost become one.
 pub(super) fn folded(all: Vec<Said>, names: &[String]) -> Vec<Said> {
-    let of_lost_host = |text: &str| {
-        let name =
-            names.iter().find(|name| text.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(' ')))?;
-        let rest = &text[name.len()..];
-        (rest.contains(": host ")).then(|| (name.clone(), rest.to_owned()))
+    let of_lost_host = |said: &Said| {
+        let is_it = |name: &&String| said.text.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(' '));
+        let name = names.iter().find(is_it).filter(|_| is_of_lost_host(said))?;
+        Some((name.clone(), said.text[name.len()..].to_owned()))
     };
     let mut folded: Vec<(Vec<String>, Said)> = Vec::new();
     for said in all {
-        let Some((name, rest)) = of_lost_host(&said.text) else {
+        let Some((name, rest)) = of_lost_host(&said) else {
             folded.push((Vec::new(), said));
             continue;
         };
-        match folded.iter_mut().find(|(_, before)| (before.severity, &before.text) == (said.severity, &rest)) {
+        let said = Said { text: rest, ..said };
+        match folded.iter_mut().find(|(_, before)| *before == said) {
             Some((names, _)) => names.push(name),
-            None => folded.push((vec![name], Said { text: rest, ..said })),
+            None => folded.push((vec![name], said)),
         }
     }
     let together = |(names, said): (Vec<String>, Said)| {
@@ -77,13 +82,16 @@ mod tests {
 
     #[test]
     fn a_host_that_is_lost_has_one_sentence_and_others_keep_theirs() {
-        let lost = "died: host b is lost: its agent is gone; it is started again";
-        let others = [Said::error("sfi-1 died: killed by SIGKILL; the run ends"), Said::notice("a note")];
-        let all = of(3).iter().map(|name| Said::warning(format!("{name} {lost}"))).chain(others.clone()).collect();
-        let together =
-            "sfi-1, sfi-2, sfi-3 died: host b is lost: its agent is gone; they are started again (3 applications)";
-        assert_eq!(folded(all, &of(3)), [&[Said::warning(together)], &others[..]].concat());
-        let one = vec![Said::warning(format!("sfi-1 {lost}"))];
+        let because =
+            |said: Said, causes: &[&str]| said.because(causes.iter().map(|&cause| cause.to_owned()).collect());
+        let lost = |text: &str| because(Said::warning(text), &["host b is lost", "its agent is gone"]);
+        let died = because(Said::error("sfi-1 died; the run ends"), &["killed by SIGKILL"]);
+        let others = [died, Said::notice("a note")];
+        let each = |name: &String| lost(&format!("{name} died; it is started again"));
+        let all = of(3).iter().map(each).chain(others.clone()).collect();
+        let together = lost("sfi-1, sfi-2, sfi-3 died; they are started again (3 applications)");
+        assert_eq!(folded(all, &of(3)), [&[together], &others[..]].concat());
+        let one = vec![lost("sfi-1 died; it is started again")];
         assert_eq!(folded(one.clone(), &of(1)), one);
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agents::{Estate, Fence, Introduction, Left as Heritage};
 use base::bulk::PageSlice;
+use base::causes::sentences;
 use base::ids::{Incarnation, NodeId};
 use base::time::Time;
 use control::controller::Inheritance;
@@ -29,6 +30,7 @@ use crate::control::Wish;
 use crate::keeping::{Away, Content, Keeping, Left, Member, Origin, Returned, VERSION, WRITE_EVERY, bytes_of, text};
 use crate::run::Run;
 use crate::run_number::RunNumber;
+use crate::said::Said;
 
 /// This life of run control, and what it knows of others.
 pub(super) struct Succession {
@@ -163,7 +165,10 @@ impl Conductor {
             Err(error) => {
                 self.succession.is_told = true;
                 let path = keeping.file(life);
-                self.warn(&format!("nobody can take over if run control dies: {}: {error}", path.display()));
+                let said = Said::warning("nobody can take over if run control dies");
+                let mut causes = sentences(&error);
+                causes[0] = format!("{}: {}", path.display(), causes[0]);
+                self.say(said.because(causes));
             }
         }
     }

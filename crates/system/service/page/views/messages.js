@@ -69,7 +69,7 @@ function draw() {
   const sought = words.value.trim().toLowerCase();
   const isSought = (message) => ORDER.indexOf(message.severity) >= least
     && (application.value === "all" || message.application === application.value)
-    && `${message.run ? `run ${message.run} ` : ""}${message.text}`.toLowerCase().includes(sought);
+    && [message.run ? `run ${message.run}` : "", message.text, ...message.causes].join(" ").toLowerCase().includes(sought);
   const said = all();
   more.hidden = isAll || !(said[0]?.number > 1);
   const found = said.filter(isSought);

@@ -63,7 +63,8 @@ export function onTrend() { rates.draw(samples, 300); }
 
 export function onMessages(messages) {
   said.replaceChildren(...messages.slice(-6).reverse().map((message) =>
-    el("li", { className: message.severity }, el("time", {}, timeOfDay(message.at_ms)), message.text)));
+    el("li", { className: message.severity }, el("time", {}, timeOfDay(message.at_ms)),
+      [message.text, ...message.causes].join(", because: "))));
 }
 
 function showOrders() {

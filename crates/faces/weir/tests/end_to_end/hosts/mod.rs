@@ -66,6 +66,8 @@ fn check_lost_when_cut_off(farm: &Farm, mut running: Running) {
     let (ended, summary) =
         running.end().expect_aborted(&["host c is lost: its agent was silent for 1s", "sfi-1", "ros-2"]);
     assert_eq!(died(&summary), ["l2pu-1", "ros-2", "sfi-1"], "{}", ended.stderr);
+    let why = "because: host c is lost, because: its agent was silent for 1s";
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
     assert!(summary.count("recorded") > 0, "{summary:?}");
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use base::bulk::PageSlice;
+use base::causes;
 use base::ids::{EventId, Role};
 use base::time::Time;
 use configuration::{Dialect, Durability};
@@ -197,7 +198,7 @@ impl Files {
     /// One message for a series of failures.
     fn complain(&mut self, error: &RecordError) -> Option<String> {
         let first = !core::mem::replace(&mut self.failing, true);
-        first.then(|| error.to_string())
+        first.then(|| causes::together(error))
     }
 
     /// Writes an event to all its streams, or to none.
