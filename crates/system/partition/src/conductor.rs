@@ -43,7 +43,7 @@ use crate::run::Run;
 use crate::run_number::RunNumber;
 use crate::said::Said;
 use crate::samples::{Sampled, Shown};
-use driver::Assembly;
+use driver::{Assembly, RECORDING_RESUMED};
 use driver::{Host, Meter, Samples, Section};
 use left_files::LeftFiles;
 use lives::registrar;
@@ -328,10 +328,14 @@ impl Conductor {
         if let Message::Notice(text) | Message::News(text) = &message {
             let said = causes::apart(text);
             let line = format!("{}: {}", self.name(from), said[0]);
-            let said_why = self.words.hear(from, said);
-            let is_well = matches!(message, Message::News(_));
-            let said = if is_well { Said::notice(line) } else { Said::warning(line) };
-            return self.say(said.because(said_why));
+            if matches!(message, Message::Notice(_)) {
+                let said_why = self.words.hear(from, said);
+                return self.say(Said::warning(line).because(said_why));
+            }
+            if text == RECORDING_RESUMED {
+                self.words.forget(from);
+            }
+            return self.say(Said::notice(line));
         }
         let message = match message {
             Message::Sample(recording) => return self.show(now, from, *recording),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::ids::NodeId;
 
-use driver::{RECORDING_RESUMED, RECORDING_STALLED};
+use driver::RECORDING_STALLED;
 
 /// The last words of each application, with what led to them. They say why it died or a forced end was needed, and what
 /// holds up the run now.
@@ -19,10 +19,6 @@ impl Words {
     /// Notes what an application said, with what led to it. What is known of that is returned.
     pub(super) fn hear(&mut self, from: NodeId, said: Vec<String>) -> Vec<String> {
         match said.first().map(String::as_str) {
-            Some(RECORDING_RESUMED) => {
-                self.forget(from);
-                Vec::new()
-            }
             // What it said before is why.
             Some(RECORDING_STALLED) => {
                 let causes = self.last.get(&from).cloned().unwrap_or_default();
@@ -39,7 +35,7 @@ impl Words {
         }
     }
 
-    /// Whatever an application said was of a former life.
+    /// What an application has said holds no more: it goes on as it should, or was of a former life.
     pub(super) fn forget(&mut self, node: NodeId) {
         self.last.remove(&node);
         self.stalled.remove(&node);
@@ -82,7 +78,7 @@ mod tests {
             assert_eq!(troubles(&words), [said]);
             let last: Vec<_> = Words { last: words.last.clone(), stalled: words.stalled.clone() }.into_last().collect();
             assert_eq!(last, [(sfo, said["sfo-9: ".len()..].to_owned())]);
-            hear(&mut words, &[RECORDING_RESUMED]);
+            words.forget(sfo);
             assert!(troubles(&words).is_empty());
         }
         hear(&mut words, &["no room", "a quota"]);
