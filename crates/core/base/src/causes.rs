@@ -6,19 +6,24 @@ use alloc::vec::Vec;
 use core::error::Error;
 use core::iter::successors;
 
-/// An error and what has led to it, the nearest cause first. What one says of the next is taken out of it.
+/// An error and what has led to it, the nearest cause first. Each loses the words that repeat the next one.
 pub fn sentences(error: &dyn Error) -> Vec<String> {
     let mut all = Vec::from([error.to_string()]);
     for cause in successors(error.source(), |cause| (*cause).source()) {
         let cause = cause.to_string();
-        let Some(before) = all.last_mut().filter(|before| **before != cause) else { continue };
-        *before = before.replacen(&format!(": {cause}"), "", 1);
+        let Some(before) = all.last_mut().filter(|before| **before != cause && !cause.is_empty()) else { continue };
+        *before = without(before, &format!(": {cause}"));
         // In other places it cannot be taken out.
         if !before.contains(&cause) {
             all.push(cause);
         }
     }
     all
+}
+
+/// A text without this part, where it stands as one: at the end, or before another one.
+fn without(text: &str, part: &str) -> String {
+    text.strip_suffix(part).map_or_else(|| text.replacen(&format!("{part}: "), ": ", 1), Into::into)
 }
 
 /// The same in one text, which [`apart`] takes apart again.
@@ -71,6 +76,8 @@ mod tests {
             told(&["cannot write x: no room: remove some", "no room"]),
             ["cannot write x: remove some", "no room"]
         );
+        assert_eq!(told(&["cannot write a: no room left: no room", "no room"]), ["cannot write a: no room left"]);
+        assert_eq!(told(&["cannot write a: no roomy disk", "no room", ""]), ["cannot write a: no roomy disk"]);
         assert_eq!(told(&["no room (disk)", "disk", "errno"]), ["no room (disk)", "errno"]);
     }
 }

@@ -78,7 +78,7 @@ fn served(args: &ServeArgs, configured: Configured) -> Result<(), NotServed> {
     let catalogue = succession::catalogue(partition);
     let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
     let keeper = Keeper::at(&catalogue, partition)?;
-    let log = MessageLog::open(&catalogue, &name)?;
+    let log = MessageLog::open(&catalogue, &name);
     let succession = succession::begin(partition, args.take_over)?;
     let authority = match (&args.key_file, &succession) {
         (Some(file), _) => Authority::kept_in(file)?,

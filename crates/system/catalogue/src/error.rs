@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub enum CatalogueError {
     #[error("run catalogue {}: {cause}", path.display())]
     Database { path: PathBuf, cause: rusqlite::Error },
+    #[error("messages {}: {cause}", path.display())]
+    Messages { path: PathBuf, cause: rusqlite::Error },
     #[error("there is no run catalogue {}; `control.catalogue` of a configuration, or --catalogue, names it", path.display())]
     Missing { path: PathBuf },
     #[error("run catalogue {}: expected a directory that can be written to: {cause}", path.display())]

@@ -1,4 +1,4 @@
-//! The run catalogue: a SQLite file that keeps of each run its number, configuration, times, end, account, files and remarks. What was said is beside it.
+//! The run catalogue: a SQLite file that keeps of each run its number, configuration, times, end, account, files and remarks. Messages are in a file beside it.
 //!
 //! A run is [reserved](Catalogue::reserve) before it begins, so that no number comes twice, and [ended](Catalogue::end) with its
 //! summary. One whose run control died has no end; [`Entry::quality`] says so. Several processes may use a catalogue at the same time.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CatalogueError;
-use crate::store::{BUSY, failed, to_ms};
+use crate::store::{BUSY, to_ms};
 
 /// A line for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -140,7 +140,7 @@ impl Sought {
 }
 
 /// The messages of the partitions of a catalogue, in a file beside it. Whoever writes messages holds up nobody who begins a run, and whoever
-/// reads them waits for no writer, be it hung.
+/// reads them waits for no writer, not even for one that hangs.
 #[derive(Debug)]
 pub struct MessageStore {
     database: Connection,
@@ -148,7 +148,7 @@ pub struct MessageStore {
 }
 
 impl MessageStore {
-    /// Opens the messages of this catalogue, or begins them where no file is: that of `runs.sqlite` is `runs.messages.sqlite`.
+    /// Opens the messages of this catalogue, or begins them where no file is: that of `runs.sqlite` is `runs.sqlite.messages`.
     ///
     /// # Errors
     /// The file cannot be read or written, or is something else.
@@ -179,7 +179,7 @@ impl MessageStore {
             0 => return Err(CatalogueError::Foreign { path }),
             _ => return Err(CatalogueError::Version { path, expected: VERSION, found }),
         }
-        // What was said last may be lost with the power of its host, but not with a process.
+        // A loss of power may take the newest messages; the death of a process takes none.
         database.pragma_update(None, "synchronous", "normal").map_err(&failed)?;
         Ok(Self { database, path })
     }
@@ -211,8 +211,19 @@ impl MessageStore {
     }
 }
 
+fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> CatalogueError + use<> {
+    let path = path.to_owned();
+    move |cause| CatalogueError::Messages { path: path.clone(), cause }
+}
+
 fn file_of(catalogue: &Path) -> PathBuf {
-    catalogue.with_extension("messages.sqlite")
+    let mut name = catalogue.as_os_str().to_owned();
+    name.push(".messages");
+    name.into()
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn version(database: &Connection) -> rusqlite::Result<i64> {
@@ -221,7 +232,9 @@ fn version(database: &Connection) -> rusqlite::Result<i64> {
 
 /// Begins a file in which nothing is; its version behind that. Another process may do the same at the same time.
 fn begin(database: &mut Connection) -> rusqlite::Result<i64> {
-    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    // A file system that cannot have it keeps what it has: readers wait for writers there. Another process may be about to do the same.
+    let set = database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+    set.or_else(|error| if is_busy(&error) { Ok(()) } else { Err(error) })?;
     let tables = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if tables.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))? {
         tables.execute_batch(TABLE)?;

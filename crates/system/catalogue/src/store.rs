@@ -263,7 +263,7 @@ impl Catalogue {
     }
 }
 
-pub(crate) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> CatalogueError + use<> {
+fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> CatalogueError + use<> {
     let path = path.to_owned();
     move |cause| CatalogueError::Database { path: path.clone(), cause }
 }

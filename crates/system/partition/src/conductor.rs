@@ -176,6 +176,11 @@ enum Phase {
         deadline: Time,
     },
     Running,
+    /// The run is over; its applications end their files of time stamps.
+    Stamping {
+        ending: Box<Ending>,
+        deadline: Time,
+    },
     /// The run is over, or did not begin; the applications disconnect, or end.
     Ending {
         ending: Option<Box<Ending>>,
@@ -326,16 +331,16 @@ impl Conductor {
             self.say(Said::notice(format!("{} answers again, after {silent}", self.name(from))));
         }
         if let Message::Notice(text) | Message::News(text) = &message {
+            if matches!(message, Message::News(_)) {
+                if text == RECORDING_RESUMED {
+                    self.words.forget(from);
+                }
+                return self.say(Said::notice(format!("{}: {text}", self.name(from))));
+            }
             let said = causes::apart(text);
             let line = format!("{}: {}", self.name(from), said[0]);
-            if matches!(message, Message::Notice(_)) {
-                let said_why = self.words.hear(from, said);
-                return self.say(Said::warning(line).because(said_why));
-            }
-            if text == RECORDING_RESUMED {
-                self.words.forget(from);
-            }
-            return self.say(Said::notice(line));
+            let said_why = self.words.hear(from, said);
+            return self.say(Said::warning(line).because(said_why));
         }
         let message = match message {
             Message::Sample(recording) => return self.show(now, from, *recording),
@@ -484,8 +489,13 @@ impl Conductor {
                 }
             }
             Phase::Running => {
-                if let Some(ending) = self.controller.ending().filter(|_| self.have_stamps_ended(now, host)) {
+                if let Some(ending) = self.controller.ending() {
                     self.end(now, host, ending);
+                }
+            }
+            Phase::Stamping { deadline, .. } => {
+                if self.have_stamps_ended() || *deadline <= now {
+                    self.leave(now, host);
                 }
             }
             Phase::Ending { deadline, goes_on, .. } => {

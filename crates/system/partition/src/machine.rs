@@ -125,13 +125,13 @@ impl Judge<'_> {
     /// Cores of this machine; what others have is known to them alone.
     fn cores(&mut self) {
         let partition = self.partition;
+        let of_all = &partition.processes.cores;
         if partition.host.is_empty() {
-            self.cores_here("processes.cores", "", &partition.processes.cores);
+            self.cores_here("processes.cores", "", of_all);
         }
-        for (place, host) in partition.host.iter().enumerate() {
-            if let (Launcher::Local, Some(cores)) = (host.launcher, &host.cores) {
-                self.cores_here(&format!("host.{place}.cores"), &format!("host {}: ", host.name), cores);
-            }
+        for (place, host) in partition.host.iter().enumerate().filter(|(_, host)| host.launcher == Launcher::Local) {
+            let cores = host.cores.as_ref().unwrap_or(of_all);
+            self.cores_here(&partition.key_of_cores(Some(place)), &format!("host {}: ", host.name), cores);
         }
     }
 

@@ -13,7 +13,8 @@ use catalogue::{CatalogueError, Message, MessageStore, Severity, Sought, now};
 #[derive(Debug)]
 pub struct MessageLog {
     partition: String,
-    reader: Mutex<MessageStore>,
+    /// None if there is no file.
+    reader: Option<Mutex<MessageStore>>,
     /// The newest ones, from before this service.
     restored: Vec<Message>,
     writes: SyncSender<Write>,
@@ -33,27 +34,22 @@ enum Write {
 #[derive(Debug)]
 enum Writer {
     Waiting(MessageStore, Receiver<Write>),
+    /// There is no file, for this reason.
+    Without(CatalogueError),
     Writing(JoinHandle<()>),
     Over,
 }
 
 impl MessageLog {
-    /// Beside this catalogue.
-    ///
-    /// # Errors
-    /// The file cannot be read or written.
-    pub fn open(catalogue: &Path, partition: &str) -> Result<Self, CatalogueError> {
-        let (store, reader) = (MessageStore::beside(catalogue)?, MessageStore::beside(catalogue)?);
-        let restored = reader.find(partition, &Sought::default())?;
+    /// Beside this catalogue. Where the file cannot be read or written, runs go on without it: that is told, and messages are counted.
+    pub fn open(catalogue: &Path, partition: &str) -> Self {
         let (writes, written) = sync_channel(WAITING_MAX);
-        Ok(Self {
-            partition: partition.to_owned(),
-            reader: Mutex::new(reader),
-            restored,
-            writes,
-            dropped: Arc::default(),
-            writer: Mutex::new(Writer::Waiting(store, written)),
-        })
+        let (reader, restored, writer) = match stores(catalogue, partition) {
+            Ok((store, reader, restored)) => (Some(Mutex::new(reader)), restored, Writer::Waiting(store, written)),
+            Err(error) => (None, Vec::new(), Writer::Without(error)),
+        };
+        let (partition, writer) = (partition.to_owned(), Mutex::new(writer));
+        Self { partition, reader, restored, writes, dropped: Arc::default(), writer }
     }
 
     /// The newest ones from before this service, the oldest first.
@@ -69,6 +65,10 @@ impl MessageLog {
                 let (partition, dropped) = (self.partition.clone(), Arc::clone(&self.dropped));
                 let write = move || write((store, &partition), &written, &dropped, tell);
                 Writer::Writing(thread::Builder::new().name("messages".into()).spawn(write)?)
+            }
+            Writer::Without(error) => {
+                complain(&error, tell);
+                Writer::Over
             }
             other => other,
         };
@@ -94,7 +94,8 @@ impl MessageLog {
 
     /// The kept messages that are sought, the oldest first; waits for the disk.
     pub(crate) fn find(&self, sought: &Sought) -> Result<Vec<Message>, CatalogueError> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner).find(&self.partition, sought)
+        let Some(reader) = &self.reader else { return Ok(Vec::new()) };
+        reader.lock().unwrap_or_else(PoisonError::into_inner).find(&self.partition, sought)
     }
 
     /// How many were given up since the service began.
@@ -103,7 +104,14 @@ impl MessageLog {
     }
 }
 
-/// Until the end: all that waits goes together. What is too old is removed first.
+/// For the one that writes and for those who read, and the newest messages that there are.
+fn stores(catalogue: &Path, partition: &str) -> Result<(MessageStore, MessageStore, Vec<Message>), CatalogueError> {
+    let (store, reader) = (MessageStore::beside(catalogue)?, MessageStore::beside(catalogue)?);
+    let restored = reader.find(partition, &Sought::default())?;
+    Ok((store, reader, restored))
+}
+
+/// Until the end: all that waits goes together. It removes old messages first.
 fn write(
     (mut store, partition): (MessageStore, &str),
     written: &Receiver<Write>,
@@ -161,10 +169,25 @@ mod tests {
     fn a_disk_that_takes_nothing_holds_nobody_up_and_what_is_given_up_is_counted() {
         let directory = TempDir::new("message-log");
         let file = directory.join("runs.sqlite");
-        let log = MessageLog::open(&file, "p").unwrap();
+        let log = MessageLog::open(&file, "p");
         (1..=WAITING_MAX as u64 + 7).for_each(|number| log.keep(&message(number)));
         assert_eq!(log.dropped(), 7);
         assert!(log.find(&Sought::default()).unwrap().is_empty() && log.restored().is_empty());
+        log.end();
+    }
+
+    #[test]
+    fn without_a_file_that_can_be_read_messages_are_counted_and_the_reason_is_told() {
+        let directory = TempDir::new("message-log");
+        let file = directory.join("runs.sqlite");
+        std::fs::write(directory.join("runs.sqlite.messages"), "the words of another program").unwrap();
+        let log = MessageLog::open(&file, "p");
+        let (told, telling) = sync_channel(1);
+        log.begin(move |_, text, causes| told.send(format!("{text}: {}", causes.join(": "))).unwrap()).unwrap();
+        let told = telling.recv().unwrap();
+        assert!(told.starts_with("messages are not kept: messages /") && told.contains("not a database"), "{told}");
+        log.keep(&message(1));
+        assert_eq!((log.dropped(), log.find(&Sought::default()).unwrap().len()), (1, 0));
         log.end();
     }
 }

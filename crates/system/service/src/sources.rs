@@ -63,7 +63,7 @@ impl SourceRates {
         lost.into_iter().chain(counts).chain(link.clock.map(in_words)).chain(said).collect::<Vec<_>>().join(", ")
     }
 
-    /// The run is over; what was counted stays, and who did not come, or was lost.
+    /// The run is over. What was counted stays. So does the state of a source that is awaited, down or lost.
     pub(crate) fn rest(&mut self) {
         (self.fragments_hz, self.bytes_per_s) = (0.0, 0.0);
         let state = &mut self.source.link.state;

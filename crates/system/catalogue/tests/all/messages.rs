@@ -92,7 +92,7 @@ fn who_hangs_while_it_writes_keeps_nobody_from_reading() {
     let file = directory.join("runs.sqlite");
     assert!(MessageStore::existing(&file).unwrap().is_none());
     MessageStore::beside(&file).unwrap().keep("beam", &[message(1)]).unwrap();
-    let hung = rusqlite::Connection::open(directory.join("runs.messages.sqlite")).unwrap();
+    let hung = rusqlite::Connection::open(directory.join("runs.sqlite.messages")).unwrap();
     hung.execute_batch("BEGIN IMMEDIATE; DELETE FROM messages").unwrap();
     let store = MessageStore::beside(&file).unwrap();
     assert_eq!(numbers(&store, "beam", &Sought::default()), [1]);
@@ -103,7 +103,7 @@ fn who_hangs_while_it_writes_keeps_nobody_from_reading() {
 fn a_file_of_another_program_is_refused() {
     let directory = TempDir::new("messages");
     let file = directory.join("runs.sqlite");
-    std::fs::write(directory.join("runs.messages.sqlite"), "no database at all").unwrap();
+    std::fs::write(directory.join("runs.sqlite.messages"), "no database at all").unwrap();
     let error = MessageStore::beside(&file).unwrap_err().to_string();
-    assert!(error.contains("runs.messages.sqlite"), "{error}");
+    assert!(error.contains("runs.sqlite.messages"), "{error}");
 }

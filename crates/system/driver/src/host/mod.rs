@@ -653,8 +653,11 @@ impl Host {
                     let text = clocks::in_words(&self.name_of_source(from, rob), finding);
                     self.notice(from, text);
                 }
-                Action::Note(Note::RecordingResumed) => self.say(from, Message::News(RECORDING_RESUMED.to_owned())),
-                Action::Note(note) => self.notice(from, describe(&note)),
+                Action::Note(note) => {
+                    let is_well = matches!(note, Note::RecordingResumed);
+                    let text = describe(&note);
+                    self.say(from, if is_well { Message::News(text) } else { Message::Notice(text) });
+                }
             }
         }
         if self.out.is_empty() {

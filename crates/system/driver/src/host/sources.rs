@@ -75,7 +75,6 @@ pub(super) struct Sources {
     room: usize,
     is_registered: bool,
     /// For people, to be told with the next pass.
-    /// For people.
     notices: Vec<Message>,
 }
 
@@ -266,11 +265,11 @@ impl Sources {
                 _ if source.is_program() && is_up => {}
                 _ => {
                     are_awaited |= source.is_program();
-                    sources.notices.push(Message::Notice(awaited::notice(partition, source, &at)));
+                    sources.notices.push(Message::News(awaited::notice(partition, source, &at)));
                 }
             }
         }
-        sources.notices.extend(are_awaited.then(|| Message::Notice(awaited::PLAY.to_owned())));
+        sources.notices.extend(are_awaited.then(|| Message::News(awaited::PLAY.to_owned())));
         Ok(sources)
     }
 
@@ -304,10 +303,8 @@ impl Sources {
             let intake = resting.open(parameters, waker)?;
             let (title, at) = (format!("level-1 processor {}", processor.name), intake.address());
             let is_played = detector.is_some();
-            sources.notices.push(match is_played {
-                true => Message::News(format!("plays {title} at {at}")),
-                false => Message::Notice(format!("waits for {title} at {at}")),
-            });
+            let what = if is_played { "plays" } else { "waits for" };
+            sources.notices.push(Message::News(format!("{what} {title} at {at}")));
             let line = Line::new(&processor.name, id, intake, content, processor.number_bits);
             // A lone one says which triggers there are.
             let is_lone = processors.len() == 1;
@@ -496,10 +493,12 @@ impl Sources {
                     }
                     Arrival::TurnedAway { why } => format!("{title}: a visitor was turned away: {why}"),
                     Arrival::Status(text) => {
-                        if !differ_by_numbers_alone(&seen.status, &text) {
+                        let before = core::mem::take(&mut seen.status);
+                        seen.say(&text);
+                        if !differ_by_numbers_alone(&before, &seen.status) {
                             notices.push(Message::News(format!("{title}: {text}")));
                         }
-                        return seen.say(&text);
+                        return;
                     }
                 };
                 notices.push(Message::Notice(text));
@@ -645,13 +644,13 @@ fn mode(handshake: configuration::Handshake) -> Mode {
     }
 }
 
-/// Data that belong to events by their time, or their count.
 /// A source tells every second how far it is: that is in the view of sources, and no message.
 fn differ_by_numbers_alone(before: &str, now: &str) -> bool {
-    let words = |text: &str| text.replace(|digit: char| digit.is_ascii_digit(), "");
+    let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || "+-.".contains(c), "");
     !before.is_empty() && words(before) == words(now)
 }
 
+/// Data that belong to events by their time, or their count.
 fn chunk(time: Interval, count: u64, head: &Head, page: Page, len: usize, status: StatusWord) -> LinkNews {
     let (begin, end) = head.time.unwrap_or_default();
     let chunk = ChunkHead { begin, end, len: len as u32, status };
@@ -752,7 +751,7 @@ mod tests {
     #[test]
     fn a_status_is_a_message_when_its_words_change() {
         let counts = ["event 12", "event 2041"];
-        assert!(differ_by_numbers_alone(counts[0], counts[1]));
+        assert!(differ_by_numbers_alone(counts[0], counts[1]) && differ_by_numbers_alone("9.5 V, -3 A", "10 V, 3 A"));
         assert!(!differ_by_numbers_alone("", counts[0]) && !differ_by_numbers_alone(counts[1], "event 2041, armed"));
     }
 }

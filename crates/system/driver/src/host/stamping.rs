@@ -85,18 +85,9 @@ impl Host {
         if envelope.from != RUN_CONTROL || !self.is_current(envelope) {
             return false;
         }
-        let Stamping { clerk, pending } = &mut self.stamping;
-        if clerk.is_none() {
-            *clerk = Clerk::start().ok();
-        }
-        let order = Order { to: envelope.to, command: *command };
-        if clerk.as_ref().is_some_and(|clerk| clerk.orders.try_send(order).is_ok()) {
-            *pending += 1;
-        } else {
-            self.say_stamped(
-                envelope.to,
-                Err("no order is taken now: the disk is slow, or there is no thread".to_owned()),
-            );
+        match self.stamping.order(Order { to: envelope.to, command: *command }) {
+            Ok(()) => self.stamping.pending += 1,
+            Err(reason) => self.say_stamped(envelope.to, Err(reason)),
         }
         true
     }
@@ -129,6 +120,15 @@ impl Host {
 }
 
 impl Stamping {
+    fn order(&mut self, order: Order) -> Result<(), String> {
+        let clerk = match self.clerk.take() {
+            Some(clerk) => clerk,
+            None => Clerk::start().map_err(|error| format!("there is no thread for them: {error}"))?,
+        };
+        let sent = self.clerk.insert(clerk).orders.try_send(order);
+        sent.map_err(|_| "too many orders wait for the disk".to_owned())
+    }
+
     /// When it is looked at again whether orders are carried out.
     pub(super) fn next_look(&self, now: Time) -> Option<Time> {
         (self.pending > 0).then(|| now + BETWEEN_ANSWERS)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use agents::Child;
 use base::ids::{NodeId, Role};
 
+use super::stamping::STAMPS_END_WITHIN;
 use super::{Conductor, EXIT_TIMEOUT, Phase};
 use crate::human::time;
 use crate::waiting::Waiting;
@@ -34,6 +35,10 @@ impl Conductor {
                 self.wait("the run is taken over", self.missing(), leases)
             }
             Phase::Running => self.draining(),
+            Phase::Stamping { .. } => {
+                let nodes = self.stamping_nodes();
+                self.wait("files of time stamps end", self.in_words(nodes), at_most(STAMPS_END_WITHIN, ""))
+            }
             Phase::Ending { goes_on: true, .. } => {
                 let is_awaited = |child: &&Child| !child.has_ended() && !self.registrar.has_joined(child.node());
                 let nodes = self.children.iter().filter(is_awaited).map(Child::node).collect();

@@ -17,6 +17,7 @@ use transport::idle::IdleStrategy;
 use transport::scheduler::Context;
 
 use super::site::{Planned, bare_host, idle, welcome};
+use super::stamping::STAMPS_END_WITHIN;
 use super::{
     Conductor, EXIT_TIMEOUT, Figures, Host, Measures, Metered, NOT_ENDED, Outcome, Phase, StartError, Words,
     outcome::network,
@@ -234,7 +235,7 @@ impl Conductor {
         self.controller.configure(limits).expect("a run starts between runs");
     }
 
-    /// The run is over.
+    /// The run is over: nothing more is measured.
     pub(super) fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
         let returned = self.registrar.returned().iter().map(|restart| restart.node);
         self.measures.end(now, &self.children, returned);
@@ -242,11 +243,22 @@ impl Conductor {
             let said = core::mem::take(&mut self.words).into_last();
             ending.reasons.extend(said.map(|(node, text)| format!("{} said last: {text}", self.name(node))));
         }
+        self.end_stamps_of_run(host, &ending.dead);
+        self.phase = Phase::Stamping { ending: Box::new(ending), deadline: now + STAMPS_END_WITHIN };
+        if self.have_stamps_ended() {
+            self.leave(now, host);
+        }
+    }
+
+    /// The applications leave a run that is over.
+    pub(super) fn leave(&mut self, now: Time, host: &mut Host) {
+        let Phase::Stamping { ending, .. } = core::mem::replace(&mut self.phase, Phase::Over) else {
+            unreachable!("only a run that is over is left")
+        };
         // Those that did not even report are stuck.
         ending.dead.iter().for_each(|&node| self.children.kill(node));
-        self.stamp_no_more();
         let goes_on = self.goes_on();
-        self.let_go(now, host, Some(Box::new(ending)), goes_on);
+        self.let_go(now, host, Some(ending), goes_on);
     }
 
     /// The run did not begin, or the applications have not started.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base::ids::NodeId;
-use base::time::Time;
 use configuration::Stamps;
 use dataflow::message::{Command, Message};
 use driver::Host;
@@ -23,8 +22,6 @@ pub(super) struct Stamped {
     /// How many answers of each are still to come.
     awaited: BTreeMap<NodeId, usize>,
     files: BTreeMap<NodeId, String>,
-    /// Behind the end of a run: until when they are waited for.
-    ends_by: Option<Time>,
 }
 
 impl Conductor {
@@ -66,27 +63,26 @@ impl Conductor {
         self.tell_stamps();
     }
 
-    /// Whether no application writes stamps any more, behind the end of a run: files are whole before anybody leaves it. Who does not answer
-    /// is not waited for long.
-    pub(super) fn have_stamps_ended(&mut self, now: Time, host: &mut Host) -> bool {
-        if !self.stamped.is_on {
-            return true;
+    /// A run is over: files are whole before its applications leave it. Those of these `dead` ones are not waited for.
+    pub(super) fn end_stamps_of_run(&mut self, host: &mut Host, dead: &[NodeId]) {
+        if self.stamped.is_on {
+            self.end_stamps(host);
         }
-        if let Some(deadline) = self.stamped.ends_by {
-            return self.stamped.awaited.is_empty() || deadline <= now;
-        }
-        self.stamped.ends_by = Some(now + ENDS_WITHIN);
-        self.end_stamps(host);
-        false
-    }
-
-    /// The applications leave a run.
-    pub(super) fn stamp_no_more(&mut self) {
-        self.stamped.ends_by = None;
+        dead.iter().for_each(|node| _ = self.stamped.awaited.remove(node));
         if self.assembly.partition.run.stamps != Stamps::Off {
             self.stamped.wanted = Stamps::Off;
         }
         self.tell_stamps();
+    }
+
+    /// Those who have not answered yet.
+    pub(super) fn stamping_nodes(&self) -> Vec<NodeId> {
+        self.stamped.awaited.keys().copied().collect()
+    }
+
+    /// Whether all have answered.
+    pub(super) fn have_stamps_ended(&self) -> bool {
+        self.stamped.awaited.is_empty()
     }
 
     pub(super) fn on_stamped(&mut self, from: NodeId, file: String) {
@@ -162,4 +158,4 @@ impl Conductor {
 }
 
 /// A disk takes the rest of a trace in less, unless something is wrong with it.
-const ENDS_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const STAMPS_END_WITHIN: Duration = Duration::from_secs(5);
