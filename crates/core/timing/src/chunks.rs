@@ -153,9 +153,12 @@ impl<T> Chunks<T> {
     /// Whether the source may have had something of an interval that nobody knows: before it has begun, or while it was gone.
     /// What it begins in counts as known.
     pub fn may_lack(&self, interval: Interval) -> bool {
-        self.began.is_some_and(|began| interval.end <= began)
-            || self.gone.meets(interval)
-            || self.gone_since.is_some_and(|since| since < interval.end)
+        self.began.is_some_and(|began| interval.end <= began) || self.was_gone(interval)
+    }
+
+    /// Whether the source was gone within an interval, or is gone now and had not come to its end.
+    pub fn was_gone(&self, interval: Interval) -> bool {
+        self.gone.meets(interval) || self.gone_since.is_some_and(|since| since < interval.end)
     }
 
     /// No further event reaches below.

@@ -9,7 +9,7 @@ use configuration::{EmulatedSource, Handshake, LinkSource, Matching, Partition, 
 use eformat::WORD_BYTES;
 use partition::{Assembly, fragment_overhead_bytes};
 use rol::{ChunkHead, FragmentSizes};
-use simulator::world::{Beam, Chunking, Detectors, Habits, Rhythm, Says, Source};
+use simulator::world::{Beam, Chunking, Detectors, Habits, Rhythm, Says, Source, Telling};
 
 /// Lengths of what sources send, by node and link.
 pub(super) struct Payloads {
@@ -104,6 +104,7 @@ fn detector(partition: &Partition, place: usize, source: &LinkSource) -> Source 
             Matching::Time => Says::Time,
             Matching::Count => Says::Count(source.first_count.unwrap_or_default()),
         },
+        telling: Telling::default(),
         chunking: chunking(partition, emulated),
         latency: LATENCY,
         habits: Habits { leaves_out: 1.0 - emulated.efficiency.as_f64(), ..Habits::default() },

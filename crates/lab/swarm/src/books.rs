@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base::ids::{EventId, Role};
 
 use super::Failures;
+use super::drawn::Drawn;
 use super::expected::{Expected, Numbered};
 use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};
@@ -21,6 +22,10 @@ pub(super) fn events(plan: &Plan, outcomes: &Outcomes, count: u64) -> impl Itera
 pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failures: &mut Failures) {
     let account = &outcomes.account;
     if account.level2_forced + account.level2_incomplete > 0 || plan.input == InputKind::Level2Only {
+        return;
+    }
+    // Who lacks a source may be withheld before anybody decides.
+    if account.built_incomplete > 0 && plan.sources().iter().any(Drawn::is_whole_or_missing) {
         return;
     }
     let all = events(plan, outcomes, account.level1);

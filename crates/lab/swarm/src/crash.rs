@@ -114,7 +114,7 @@ impl Plan {
         let has_room =
             self.triggers.in_flight <= self.readout.pages as u64 && self.triggers.events <= self.readout.pages as u64;
         let is_perfect = self.network.links.is_perfect() && self.readout.fragment_faults.is_perfect();
-        let is_sent = self.sources_are_good() && self.waits_for_first_fragments();
+        let is_sent = self.sources_are_good() && self.waits_for_first_fragments() && self.waits_for_matched();
         let is_calm = self.course.faults.iter().all(|(_, fault)| is_of_others(fault));
         self.building.clear_after == ClearAfter::Recorded
             && is_perfect

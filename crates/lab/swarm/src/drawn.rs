@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use base::random::Random;
-use configuration::ProcessorLoss;
+use configuration::{OnMissing, ProcessorLoss};
 
-use simulator::world::{Chunking, Habits, Rhythm};
+use simulator::world::{Chunking, Habits, Rhythm, Telling};
 
 /// Sources that send by themselves.
 #[derive(Clone, Debug)]
@@ -18,6 +18,65 @@ pub struct Sending {
     pub each: Vec<Drawn>,
     /// Events are slices of time, and nobody leads.
     pub slices: Option<Slicing>,
+    /// A source leads, and data of others belong to its triggers by time or count.
+    pub matching: Option<Matching>,
+}
+
+/// What holds of all sources whose data belong to triggers by time or count.
+#[derive(Clone, Copy, Debug)]
+pub struct Matching {
+    /// For so long an event waits for them.
+    pub grace: Duration,
+    /// What clocks say at the begin of the world, in ns.
+    pub zero_ns: u64,
+}
+
+/// How the data of a source belong to triggers, if not by number.
+#[derive(Clone, Copy, Debug)]
+pub enum Matched {
+    /// By time.
+    Time(ByTime),
+    /// By count.
+    Count(ByCount),
+}
+
+/// How a source counts triggers.
+#[derive(Clone, Copy, Debug)]
+pub struct ByCount {
+    /// It calls the first one so.
+    pub first: u32,
+    /// What it says of its times.
+    pub telling: Telling,
+    /// Whether its clock is followed.
+    pub has_clock: bool,
+}
+
+/// What events have of a source by time.
+#[derive(Clone, Copy, Debug)]
+pub struct ByTime {
+    /// An event reaches so far back.
+    pub before: Duration,
+    /// And so far ahead.
+    pub after: Duration,
+    /// Most chunks that it has.
+    pub most: u32,
+    /// Whether it has only those that lie in it as a whole.
+    pub is_exclusive: bool,
+    /// What the source says of its times.
+    pub telling: Telling,
+    /// What is known of its clock.
+    pub clock: OwnClock,
+}
+
+/// What is known of the clock of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnClock {
+    /// It goes as that of the triggers does, but for an offset that the configuration says.
+    Common,
+    /// It begins so, and is followed.
+    InStep,
+    /// It has to be found.
+    Sought,
 }
 
 /// How time is cut into events.
@@ -63,10 +122,12 @@ pub struct Drawn {
     pub latency: Duration,
     /// Its fragments may come in any order, which no configuration says.
     pub is_unordered: bool,
-    /// An event is complete without its fragment.
-    pub is_tolerated: bool,
+    /// What becomes of an event without its fragment.
+    pub on_missing: OnMissing,
     /// How it cuts time, if events are slices of that.
     pub cut: Option<Cut>,
+    /// How its data belong to triggers, if not by their numbers.
+    pub matched: Option<Matched>,
     /// What becomes of the run without it, if it is a level-1 processor.
     pub on_loss: ProcessorLoss,
     /// In what it misbehaves.
@@ -79,8 +140,45 @@ impl Drawn {
         if let Some(cut) = &self.cut {
             return self.habits.are_good() && cut.chunking.step.is_none();
         }
+        // A clock may be lost in a pause before it is known.
+        if self.by_time().is_some_and(|time| time.clock != OwnClock::Common) {
+            return false;
+        }
         let is_fast = |interval| interval <= Duration::from_micros(20);
         self.habits.are_good() && !matches!(self.rhythm, Rhythm::Alone(interval) if !self.leads && !is_fast(interval))
+    }
+
+    /// Whether an event is complete without its fragment.
+    pub(super) fn is_tolerated(&self) -> bool {
+        self.on_missing == OnMissing::Tolerate
+    }
+
+    /// Whether an event has its data whole, or is taken for one without.
+    pub(super) fn is_whole_or_missing(&self) -> bool {
+        matches!(self.on_missing, OnMissing::Drop | OnMissing::DebugStream)
+    }
+
+    /// What events have of it by time, if they have.
+    pub(super) fn by_time(&self) -> Option<ByTime> {
+        self.matched.and_then(|matched| if let Matched::Time(time) = matched { Some(time) } else { None })
+    }
+
+    /// What it says of its times, if its data belong to triggers by time or count.
+    pub(super) fn telling(&self) -> Telling {
+        match self.matched {
+            None => Telling::default(),
+            Some(Matched::Time(time)) => time.telling,
+            Some(Matched::Count(count)) => count.telling,
+        }
+    }
+
+    /// Whether its clock is its own.
+    pub(super) fn has_clock(&self) -> bool {
+        match self.matched {
+            None => false,
+            Some(Matched::Time(time)) => time.clock != OwnClock::Common,
+            Some(Matched::Count(count)) => count.has_clock,
+        }
     }
 
     pub(super) fn misbehave(&mut self, r: &mut Random) {

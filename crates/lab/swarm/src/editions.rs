@@ -11,8 +11,8 @@ use dataflow::filter::streams::StreamRule;
 use dataflow::node::RUN_CONTROL;
 
 use super::plan::{
-    EDITION_OF_CRATES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES,
-    EDITION_OF_WATCHERS, InputKind, Plan,
+    EDITION_OF_CRATES, EDITION_OF_MATCHES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
+    EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, Plan,
 };
 use simulator::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet, Watched};
 
@@ -62,6 +62,8 @@ impl Plan {
         }
         if edition == EDITION_OF_SLICES {
             self.draw_slices(level, &mut Random::new(seed ^ 0x736c_6963_6573));
+        } else if edition == EDITION_OF_MATCHES {
+            self.draw_matches(&mut Random::new(seed ^ 0x006d_6174_6368));
         } else if edition >= EDITION_OF_CRATES {
             self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
         }
@@ -291,8 +293,14 @@ impl Plan {
     fn draw_watchers(&mut self, watched: Watched, r: &mut Random) {
         let all = [SamplingStage::Sfi, SamplingStage::Efd, SamplingStage::Ros, SamplingStage::Ebif];
         let stages = if watched == Watched::AllModules { &all[..] } else { &all[..2] };
+        let is_there = |stage: &SamplingStage| match stage {
+            SamplingStage::Ros => true,
+            SamplingStage::Ebif => self.readout.crates.is_some(),
+            SamplingStage::Sfi => self.input != InputKind::Level2Only,
+            SamplingStage::Efd => self.is_filtered(),
+        };
         self.sampling = Sampling {
-            stages: stages.iter().copied().filter(|_| r.chance(0.75)).collect(),
+            stages: stages.iter().copied().filter(|_| r.chance(0.75)).filter(is_there).collect(),
             prescale: 1 + r.below(3) as u32,
             samples: 1 + r.below(8) as u32,
             size: Size::from_bytes([200, 2_000, 1 << 20][r.below(3) as usize]),

@@ -13,6 +13,9 @@ mod editions;
 mod expected;
 mod lawful;
 mod link_books;
+mod match_books;
+mod matched;
+mod matches;
 mod outside;
 mod parts;
 mod plan;
@@ -39,12 +42,12 @@ use outside::{Seen, Surroundings};
 type Failures = Vec<String>;
 
 pub use plan::{
-    Building, Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MODULES,
-    EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, Filter, Fine, InputKind, LEVELS,
-    Level2, Network, Plan, Push, Readout, Recording, Triggers,
+    Building, Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MATCHES,
+    EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, Filter, Fine,
+    InputKind, LEVELS, Level2, Network, Plan, Push, Readout, Recording, Triggers,
 };
 
-pub use drawn::{Cut, Drawn, Sending, Slicing};
+pub use drawn::{ByCount, ByTime, Cut, Drawn, Matched, Matching, OwnClock, Sending, Slicing};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, NodeId, Role};
 use base::random::Random;
+use configuration::OnMissing;
 use dataflow::component::{Processed, Selection, Steer, Steered, Windowed};
 use dataflow::level1::roib::TriggerRecord;
 use dataflow::level1::trigger::Trigger;
@@ -19,6 +20,7 @@ use trigger::LEVEL2_RESULT;
 
 use super::drawn::Drawn;
 use super::expected::mixed;
+use super::matched::{BuiltMatch, MatchedFragment};
 use super::parts::trigger;
 use super::plan::Plan;
 use super::sliced::{self, BuiltSlice, RESULT_BYTES};
@@ -31,6 +33,8 @@ pub(super) struct Seen {
     pub(super) files: BTreeMap<NodeId, Vec<Recorded>>,
     /// Slices that were built, each time that one was recorded or filtered.
     pub(super) slices: Vec<BuiltSlice>,
+    /// The same of events that have data by time or count.
+    pub(super) matched: Vec<BuiltMatch>,
 }
 
 /// An event in files.
@@ -43,6 +47,16 @@ pub(super) struct Recorded {
     pub(super) complete: bool,
     /// On what level 2 had accepted it.
     pub(super) grounds: Grounds,
+    /// What is to become of it because of the sources that it lacks.
+    pub(super) withheld: Option<Withheld>,
+}
+
+/// What is to become of an event that lacks a source, whoever decides on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Withheld {
+    Dropped,
+    /// It is in the debug stream alone.
+    Debug,
 }
 
 impl Seen {
@@ -115,8 +129,17 @@ impl Surroundings {
     /// The same where sources push. The data under a number are those that its source sent under it. Missing ones are
     /// flagged, unless an event is complete without them.
     fn check_pushed(&self, built: &BuiltEvent) {
-        let (mut here, mut result) = (BTreeSet::new(), 0);
-        for slice in built.bulk.slices() {
+        let (mut here, mut result, mut matched) = (BTreeSet::new(), 0, Vec::new());
+        let slices = built.bulk.slices();
+        let mut slices = slices.iter();
+        while let Some(slice) = slices.next() {
+            if MatchedFragment::begins(slice) {
+                let next = || slices.next().expect("whole fragments").clone();
+                let fragment = MatchedFragment::of(built.event.event, slice, next);
+                assert!(here.insert(fragment.rob), "rob {:#x} twice in {built:?}", fragment.rob);
+                matched.push(fragment);
+                continue;
+            }
             let bytes = slice.as_bytes();
             if bytes == [0; RESULT_BYTES as usize] {
                 result += bytes.len();
@@ -138,15 +161,19 @@ impl Surroundings {
             };
             let (is_here, rob) = (here.remove(&self.rob_of(drawn)), self.rob_of(drawn));
             let may = if is_flagged(drawn) {
-                !is_here && (!drawn.is_tolerated || is_silent())
+                !is_here && (!drawn.is_tolerated() || is_silent())
             } else {
-                is_here || drawn.is_tolerated
+                is_here || drawn.is_tolerated()
             };
             assert!(may, "rob {rob:#x} is there, or flagged, or tolerated, in {built:?}");
         }
         assert!(here.is_empty(), "fragments of no source: {here:x?} in {built:?}");
         assert!(result == 0 || result == RESULT_BYTES as usize, "result of level 2 in {built:?}");
         self.check_result(built, result);
+        if self.plan.matching().is_some() {
+            let (event, missing) = (built.event.event, built.missing.to_vec());
+            self.seen.borrow_mut().matched.push(BuiltMatch { event, fragments: matched, missing });
+        }
     }
 
     fn rob_of(&self, drawn: &Drawn) -> u32 {
@@ -176,6 +203,10 @@ impl Outside for Surroundings {
         bytes[..8].copy_from_slice(&u64::from(self.plan.robs(ros)[usize::from(rob)]).to_le_bytes());
         bytes[8..16].copy_from_slice(&event.0.to_le_bytes());
         Bulk::Pages(PageSlice::from(bytes))
+    }
+
+    fn matched(&mut self, node: NodeId, rob: u16, _: EventId, time: Interval, place: u64) -> Bulk {
+        self.chunk(node, rob, time, place)
     }
 
     fn chunk(&mut self, node: NodeId, rob: u16, time: Interval, place: u64) -> Bulk {
@@ -236,6 +267,7 @@ impl Outside for Surroundings {
             streams,
             complete: built.missing.is_empty(),
             grounds: built.event.grounds,
+            withheld: self.plan.withheld(&built.missing),
         };
         self.seen.borrow_mut().files.entry(node).or_default().push(recorded);
         true
@@ -273,6 +305,17 @@ impl Plan {
     /// Whether a processing task fails on this event.
     pub(super) fn fails(&self, event: EventId) -> bool {
         self.filter.has_tasks && mixed(event.0).is_multiple_of(17)
+    }
+
+    /// What is to become of an event without the fragments of these ROBs.
+    fn withheld(&self, missing: &[u32]) -> Option<Withheld> {
+        let withheld = |drawn: Drawn| match drawn.on_missing {
+            _ if !missing.contains(&self.robs(drawn.ros)[usize::from(drawn.rob)]) => None,
+            OnMissing::Drop => Some(Withheld::Dropped),
+            OnMissing::DebugStream => Some(Withheld::Debug),
+            OnMissing::Flag | OnMissing::Wait | OnMissing::Tolerate => None,
+        };
+        self.sources().into_iter().filter_map(withheld).max()
     }
 
     /// Whether a processing task that accepts this event asks for windows of it.

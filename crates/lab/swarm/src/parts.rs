@@ -25,7 +25,11 @@ impl Plan {
         let robs = (0..usize::from(self.counts.ros)).map(|ros| self.robs(ros)).collect();
         let (force_accept, veto) = (self.level2.overrides.force_accept_items, self.level2.overrides.veto_items);
         let assembly = Assembly::new(configuration, robs).with_items(force_accept, veto).on_scale(self.scale());
-        if self.slicing().is_some() { assembly.framed_by(Arc::new(Framed)) } else { assembly }
+        if self.slicing().is_some() || self.matching().is_some() {
+            assembly.framed_by(Arc::new(Framed))
+        } else {
+            assembly
+        }
     }
 
     /// What a component is told at its birth; `late` if it comes into a run that has begun.
@@ -105,6 +109,7 @@ impl Plan {
                 let timed = ros.links.each.iter_mut().filter_map(|link| link.timed.as_mut());
                 timed.for_each(|timed| timed.rule.after += 1);
             }
+            Parameters::Ros(ros) => self.plant_in_links(&mut ros.links),
             _ => {}
         }
         if let Parameters::Ros(ros) = parameters

@@ -463,12 +463,13 @@ impl Plan {
     pub(super) fn waits_for_pages(&self) -> bool {
         let Fine { clear_age, decision_age, readout_timeout, retries, .. } = self.fine;
         let age = if self.readout.sending.is_some() { clear_age + decision_age } else { clear_age };
+        let age = age + self.matching().map_or(Duration::ZERO, |matching| matching.grace);
         let age = age + self.readout.crates.map_or(Duration::ZERO, |crates| crates.age);
         let is_patient = readout_timeout >= age * 2 && self.building.request_timeout * (retries + 1) >= age * 3;
         // Sources that run ahead fill pages with fragments of every event that is not cleared.
         let under_way =
             if self.readout.sending.is_some() { self.level2.events_in_system as u64 } else { self.triggers.in_flight };
-        under_way <= self.readout.pages as u64 && is_patient
+        under_way <= self.readout.pages as u64 && is_patient && self.never_turns_off_matched()
     }
 
     /// Crates, and read-out systems that stand alone.
@@ -596,3 +597,5 @@ pub const EDITION_OF_RUNS: u32 = 15;
 pub const EDITION_OF_SLICES: u32 = 16;
 /// That which draws who watches read-out systems and crates as well; all else is drawn as in that of runs.
 pub const EDITION_OF_MODULES: u32 = 17;
+/// That which draws sources whose data belong to triggers by time or count, and no crates; all else is drawn as in that of modules.
+pub const EDITION_OF_MATCHES: u32 = 18;

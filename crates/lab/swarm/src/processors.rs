@@ -50,7 +50,7 @@ impl Plan {
         }
         let more = if self.triggers.limited { r.below(8) } else { 0 };
         self.triggers.outside =
-            Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
+            Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None, matching: None });
     }
 
     /// The processors, if triggers come from outside: a single good one, if the plan does not say more.
@@ -92,8 +92,9 @@ fn plain(rob: u16) -> Drawn {
         rhythm: Rhythm::Alone(Duration::from_micros(20)),
         latency: Duration::from_micros(5),
         is_unordered: false,
-        is_tolerated: false,
+        on_missing: toml::OnMissing::Flag,
         cut: None,
+        matched: None,
         on_loss: toml::ProcessorLoss::Stop,
         habits: Habits::default(),
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base::ids::NodeId;
+use configuration::OnMissing;
 use dataflow::level2::overrides::Overrides;
 
-use super::drawn::{Cut, Drawn};
+use super::drawn::{ByCount, Cut, Drawn, Matched, OwnClock};
 use super::plan::{Counts, Fine, Plan};
-use simulator::world::{Fault, Habits, Links, Trace, TypeSet};
+use simulator::world::{Fault, Habits, Links, Telling, Trace, TypeSet};
 
 impl Plan {
     /// The smallest plan found that fails in the way in which this one does, with what is wrong with it; none if nothing is wrong.
@@ -83,9 +84,11 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         with(&|plan| _ = source(plan, index).habits.deaths.pop());
         with(&|plan| source(plan, index).habits.late = Duration::ZERO);
         with(&|plan| source(plan, index).is_unordered = false);
-        with(&|plan| source(plan, index).is_tolerated = false);
+        with(&|plan| source(plan, index).on_missing = OnMissing::Flag);
         with(&|plan| source(plan, index).latency = Duration::from_micros(1));
         with(&|plan| source(plan, index).cut.iter_mut().for_each(simplify));
+        with(&|plan| source(plan, index).matched = None);
+        with(&|plan| source(plan, index).matched.iter_mut().for_each(simplify_match));
     }
     with(&|plan| plan.readout.sending.iter_mut().for_each(|sending| sending.gaps = 0.0));
     with(&|plan| plan.readout.sending.iter_mut().for_each(|sending| sending.more = 0));
@@ -143,6 +146,14 @@ fn sources(plan: &mut Plan) -> impl Iterator<Item = &mut Drawn> {
 fn simplify(cut: &mut Cut) {
     (cut.before, cut.after, cut.is_exclusive) = (Duration::ZERO, Duration::ZERO, false);
     (cut.chunking.lasts, cut.chunking.step) = (cut.chunking.every, None);
+}
+
+/// Instants at the times of triggers, by the clock of these.
+fn simplify_match(matched: &mut Matched) {
+    match matched {
+        Matched::Count(count) => *count = ByCount { first: 0, telling: Telling::default(), has_clock: false },
+        Matched::Time(time) => (time.telling, time.clock, time.most) = (Telling::default(), OwnClock::Common, 100),
+    }
 }
 
 /// The source of this place among those of the links that there are.
@@ -216,11 +227,12 @@ const HABITS: [Habit; 9] = [
 
 type Switch = fn(&mut Habits) -> &mut bool;
 
-const SWITCHES: [Switch; 4] = [
+const SWITCHES: [Switch; 5] = [
     |habits| &mut habits.is_silent,
     |habits| &mut habits.is_deaf,
     |habits| &mut habits.never_ends,
     |habits| &mut habits.begins_anew,
+    |habits| &mut habits.misses,
 ];
 
 type Count = fn(&mut Counts) -> &mut u16;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use base::ids::Role;
 use base::random::Random;
-use configuration::ProcessorLoss;
+use configuration::{OnMissing, ProcessorLoss};
 use dataflow::level1::pace::Spacing;
 use dataflow::readout::ros::LinksParameters;
 
 use super::drawn::{Drawn, Sending};
 use super::plan::Plan;
-use simulator::world::{Beam, Detectors, Habits, Links, Rhythm, Says, Source};
+use simulator::world::{Beam, Detectors, Habits, Links, Rhythm, Source};
 
 impl Plan {
     /// Read-out links push, and their sources misbehave, if anything goes wrong at all.
@@ -39,8 +39,9 @@ impl Plan {
                     rhythm: self.draw_rhythm(r, leads),
                     latency: Duration::from_micros(latency_us),
                     is_unordered: !self.is_lawful && r.chance(0.3),
-                    is_tolerated: r.chance(0.15),
+                    on_missing: if r.chance(0.15) { OnMissing::Tolerate } else { OnMissing::Flag },
                     cut: None,
+                    matched: None,
                     on_loss: ProcessorLoss::Stop,
                     habits: Habits {
                         idles: if r.chance(0.3) { 0.3 * r.unit() } else { 0.0 },
@@ -64,7 +65,7 @@ impl Plan {
         }
         let more = if self.triggers.limited { r.below(8) } else { 0 };
         self.readout.sending =
-            Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None });
+            Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None, matching: None });
     }
 
     /// Triggers come one by one, and wait for some of the others.
@@ -101,7 +102,7 @@ impl Plan {
         }
         if let Some(first) = each.first_mut().filter(|_| !sending.each.iter().filter(is_here).any(|drawn| drawn.leads))
         {
-            first.leads = true;
+            (first.leads, first.matched) = (true, None);
             first.rhythm = Rhythm::Alone(Duration::from_micros(100));
         }
         each
@@ -122,7 +123,8 @@ impl Plan {
             leads: drawn.leads,
             one_by_one: drawn.one_by_one,
             rhythm: drawn.rhythm,
-            says: Says::Number,
+            says: self.says(&drawn),
+            telling: drawn.telling(),
             chunking: drawn.cut.map(|cut| cut.chunking),
             latency: drawn.latency,
             habits: drawn.habits,
@@ -138,7 +140,7 @@ impl Plan {
         Detectors {
             beam: Beam::of(self.triggers.events + more, self.triggers.first, gaps, self.seed),
             room: self.readout.pages.saturating_sub(above).max(1),
-            clock_begins_ns: 0,
+            clock_begins_ns: self.matching().map_or(0, |matching| matching.zero_ns),
             each,
         }
     }
@@ -151,7 +153,7 @@ impl Plan {
 
     /// Whether all sources send every fragment once, in order, in time, and to the end.
     pub(super) fn sources_are_good(&self) -> bool {
-        self.sources().iter().all(Drawn::is_good) && self.processors_are_good()
+        self.sources().iter().all(|drawn| drawn.is_good() && self.is_prompt(drawn)) && self.processors_are_good()
     }
 
     /// Whether all that make triggers do so.
@@ -175,7 +177,11 @@ impl Plan {
         };
         let of_hand_shakes =
             if self.sources().iter().any(|drawn| drawn.one_by_one) { HAND_SHAKE * triggers } else { Duration::ZERO };
-        of_hand_shakes + GRACE * 3 + self.sources().iter().chain(&self.processors()).map(over).sum::<Duration>()
+        let in_grace = self.matching().map_or(Duration::ZERO, |matching| matching.grace * 4);
+        in_grace
+            + of_hand_shakes
+            + GRACE * 3
+            + self.sources().iter().chain(&self.processors()).map(over).sum::<Duration>()
     }
 
     /// What events take whose fragments do not come: each asks for them as often as it may.

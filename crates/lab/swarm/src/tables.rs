@@ -16,7 +16,7 @@ use dataflow::level2::steering::Strategy;
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
-use super::drawn::Drawn;
+use super::drawn::{Drawn, Matched, OwnClock};
 use super::plan::{Crates, InputKind, Plan};
 use simulator::world::Fault;
 
@@ -90,7 +90,11 @@ impl Plan {
             in_flight: self.triggers.in_flight as u32,
             slice: self.slicing().map(|slicing| interval(slicing.length)),
             window: self.slicing().and_then(|slicing| slicing.window).map(interval),
-            grace: self.slicing().map(|slicing| interval(slicing.grace)),
+            grace: self
+                .slicing()
+                .map(|slicing| slicing.grace)
+                .or(self.matching().map(|matching| matching.grace))
+                .map(interval),
             ..toml::Level1::default()
         }
     }
@@ -185,12 +189,8 @@ impl Plan {
             size_max: Size::from_bytes(FRAGMENT_DATA_BYTES),
             ordered: !drawn.is_unordered,
             handshake: drawn.one_by_one.then_some(toml::Handshake::Eudet),
-            on_missing: if drawn.is_tolerated { toml::OnMissing::Tolerate } else { toml::OnMissing::Flag },
-            before: drawn.cut.map(|cut| interval(cut.before)),
-            after: drawn.cut.map(|cut| interval(cut.after)),
-            inclusive: drawn.cut.is_none_or(|cut| !cut.is_exclusive),
-            chunks: drawn.cut.map_or(toml::LinkSource::default().chunks, |cut| cut.most),
-            ..toml::LinkSource::default()
+            on_missing: drawn.on_missing,
+            ..cut(drawn)
         };
         self.sources().iter().map(table).collect()
     }
@@ -316,6 +316,39 @@ impl Plan {
             trg: of(Role::Trg),
             ebif: of(Role::Ebif),
         }
+    }
+}
+
+/// What slices or events have of it, if that does not go by number.
+fn cut(drawn: &Drawn) -> toml::LinkSource {
+    let default = toml::LinkSource::default();
+    if let Some(cut) = drawn.cut {
+        return toml::LinkSource {
+            before: Some(interval(cut.before)),
+            after: Some(interval(cut.after)),
+            inclusive: !cut.is_exclusive,
+            chunks: cut.most,
+            ..default
+        };
+    }
+    let Some(matched) = drawn.matched else { return default };
+    match matched {
+        Matched::Count(count) => toml::LinkSource {
+            matching: Some(toml::Matching::Count),
+            first_count: (count.first > 0).then_some(count.first.into()),
+            clock: if count.has_clock { toml::SourceClock::Model } else { toml::SourceClock::None },
+            ..default
+        },
+        Matched::Time(time) => toml::LinkSource {
+            matching: Some(toml::Matching::Time),
+            before: Some(interval(time.before)),
+            after: Some(interval(time.after)),
+            inclusive: !time.is_exclusive,
+            chunks: time.most,
+            offset: (time.clock != OwnClock::Sought).then(|| toml::Shift::from_ns(-time.telling.ahead_ns)),
+            clock: if time.clock == OwnClock::Common { toml::SourceClock::None } else { toml::SourceClock::Model },
+            ..default
+        },
     }
 }
 

@@ -2,8 +2,8 @@
 
 use simulator::world::{Planted, Trace};
 use swarm::{
-    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MODULES, EDITION_OF_PROCESSORS,
-    EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
+    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MATCHES, EDITION_OF_MODULES,
+    EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
 };
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -108,6 +108,11 @@ fn events_are_slices_of_time() {
 }
 
 #[test]
+fn data_belong_to_triggers_by_time_or_count() {
+    campaigns_in(EDITION_OF_MATCHES);
+}
+
+#[test]
 fn healthy_partitions() {
     campaign(0);
 }
@@ -154,6 +159,7 @@ fn every_planted_bug_is_found_and_reduced() {
         let edition = match planted {
             _ if planted.is_of_joining() => EDITION_OF_JOINS,
             _ if planted.is_of_slices() => EDITION_OF_SLICES,
+            _ if planted.is_of_matching() => EDITION_OF_MATCHES,
             _ => EDITION,
         };
         let with = |seed| Plan::draw_in(edition, seed, planted.level()).with(|plan| plan.planted = Some(planted));

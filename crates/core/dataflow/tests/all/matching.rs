@@ -138,6 +138,42 @@ fn a_device_that_is_full_goes_on_when_a_trigger_says_what_nobody_needs() {
     assert!(on.contains(&order(LinkOrder::On)), "{on:?}");
 }
 
+/// The link stayed off, and the event waited for what was behind that, with room for it.
+#[test]
+fn a_device_that_is_off_goes_on_when_an_event_waits_for_it_and_there_is_room() {
+    let rule = Rule { axis: Axis::Count, ..Rule::default() };
+    let mut ros = Driver::running(TimedParameters { rule, chunks_max: 1 });
+    let order = |order| Action::Link { rob: DEVICE, order };
+    let at = |ordinal| {
+        let event = EventInfo { event: EventId(ordinal), ordinal, ..EventInfo::default() };
+        says(LEVEL1, Message::L1Accept { events: vec![event], times: Vec::new() })
+    };
+    ros.pass((0..5).map(at));
+    let off = ros.pass((0..5).map(|count| data(count, count + 1)));
+    assert_eq!(off, [order(LinkOrder::Off)]);
+    assert_eq!(ros.pass([clear(1, &[0])]), [], "nothing waits for the device");
+    assert_eq!(ros.pass([at(5)]), [order(LinkOrder::On)]);
+}
+
+/// Such an event was taken for one of which the device had nothing.
+#[test]
+fn an_event_of_the_time_that_its_source_was_gone_is_marked() {
+    let mut ros = Driver::running(by_time());
+    ros.pass([data(990, 991), link(DEVICE, LinkNews::Down), link(DEVICE, LinkNews::Up)]);
+    ros.pass([accept(&[(7, 3000), (8, 6000)]), data(5800, 5801), data(5990, 5991), data(9000, 9001)]);
+    assert_eq!(ros.fragments([7, 8]), [Some([0, status::TIMEOUT]), Some([1, 0])]);
+}
+
+/// Nothing is made for it in this life, and a builder waited for that as long as the source was there.
+#[test]
+fn an_event_before_this_life_is_not_awaited() {
+    let rule = Rule { axis: Axis::Count, ..Rule::default() };
+    let timed = Some(TimedParameters { rule, chunks_max: 1 });
+    let mut ros = Driver::with(LinkParameters { timed, awaited: true, ..LinkParameters::default() });
+    ros.pass([data(9, 10), says(LEVEL1, Message::IssuedUpTo(EventId(7)))]);
+    assert_eq!(ros.ask(7), [(7, vec![(DEVICE, true)])]);
+}
+
 #[test]
 fn a_wild_time_of_a_source_belongs_to_nothing() {
     let mut ros = Driver::running(by_time());

@@ -1,5 +1,6 @@
 //! What is at the far ends of links that push: sources that send when they like, and in what they misbehave.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::ids::{EventId, NodeId};
@@ -66,6 +67,8 @@ pub struct Source {
     pub rhythm: Rhythm,
     /// What it says of a fragment.
     pub says: Says,
+    /// How its times are beside those of triggers, if it says times or counts alone.
+    pub telling: Telling,
     /// How it cuts time, if it sends chunks of that. It sends each when that is over, or so long after as its rhythm says.
     pub chunking: Option<Chunking>,
     /// What its link takes in each direction.
@@ -75,6 +78,17 @@ pub struct Source {
 }
 
 impl Source {
+    /// Whether its data belong to events by their times or counts.
+    pub fn is_matched(&self) -> bool {
+        self.chunking.is_none() && matches!(self.says, Says::Time | Says::Count(_))
+    }
+
+    /// How it counts the trigger of a number, where the first of all has this one.
+    pub(super) fn count(&self, number: u64, first: u64) -> u64 {
+        let Says::Count(begin) = self.says else { return 0 };
+        number.saturating_sub(first).saturating_add_signed(begin)
+    }
+
     /// The number of the first trigger that it has data of, if this is the first of all.
     pub(super) fn begins_with(&self, first: u64) -> u64 {
         match self.says {
@@ -107,6 +121,27 @@ pub enum Says {
     Time,
     /// The time, and which trigger it is, counted from this number on; in a beam without gaps. It sends none with a number below 0.
     Count(i64),
+}
+
+/// How the times of a source are beside those of triggers. By default its data are instants, at the times of the triggers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Telling {
+    /// Its data begin at most so far before their trigger, or behind it.
+    pub spread: Duration,
+    /// How long its data last.
+    pub lasts: Duration,
+    /// How far its clock is ahead at the first trigger, in ns.
+    pub ahead_ns: i64,
+    /// How much faster that goes from then on, in 10⁻⁹.
+    pub drift: i64,
+}
+
+impl Telling {
+    /// What its clock says at a time, where that of the first trigger was `first_ns`.
+    pub fn says(&self, time_ns: u64, first_ns: u64) -> u64 {
+        let gained = i128::from(time_ns.saturating_sub(first_ns)) * i128::from(self.drift) / 1_000_000_000;
+        time_ns.saturating_add_signed(self.ahead_ns).saturating_add_signed(gained as i64)
+    }
 }
 
 /// How a source cuts time into chunks.
@@ -183,6 +218,8 @@ pub struct Habits {
     pub deaths: Vec<(Duration, Option<Duration>)>,
     /// When it returns it begins with the first number again.
     pub begins_anew: bool,
+    /// When it returns it has nothing of what came while it was away.
+    pub misses: bool,
 }
 
 impl Habits {
@@ -192,14 +229,14 @@ impl Habits {
     }
 }
 
-/// What a read-out system was handed of a source that sends chunks, or heard of slices.
+/// What a read-out system was handed of a source that sends chunks, or heard of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handed {
     /// A chunk.
     Chunk {
         /// Its time, as the source says; none if it says none.
         time: Interval,
-        /// Its place among all that the source has sent.
+        /// Its place among all that the source has sent, or its count, if the source counts triggers.
         place: u64,
         /// Whether it is damaged.
         is_damaged: bool,
@@ -212,7 +249,7 @@ pub enum Handed {
     Down,
     /// That it has ended.
     Ended,
-    /// That this slice is made.
+    /// That this event is issued. A slice is made then.
     Made(EventId),
     /// That none up to this one will be made any more.
     LeftOut(EventId),
@@ -255,9 +292,11 @@ pub struct Doings {
     pub returned: u64,
     /// How often it was told to stop and did not say that it has ended.
     pub unended: u64,
-    /// What read-out systems were handed of a source that sends chunks, in order, and what these heard of slices; kept with checks
+    /// What read-out systems were handed of a source that sends chunks, in order, and what these heard of events; kept with checks
     /// only.
     pub chunks: Vec<Handed>,
+    /// Of the leading source, the times of its triggers by their numbers, as it says them; kept with checks only.
+    pub told: BTreeMap<u64, u64>,
     /// Numbers of the fragments that the present life of its read-out system was handed, in order; kept with checks only.
     pub handed: Vec<u64>,
     /// Fragments among them that were damaged.

@@ -53,7 +53,7 @@ use sources::{Batch, SourceEvent, Sources};
 
 pub use again::Processes;
 pub use costs::{Cost, Costs};
-pub use detectors::{Beam, Chunking, Detectors, Doings, Habits, Handed, Rhythm, Says, Source};
+pub use detectors::{Beam, Chunking, Detectors, Doings, Habits, Handed, Rhythm, Says, Source, Telling};
 pub use driver::{Carrying, Driver};
 pub use hosts::Hosts;
 pub use joins::{Impostor, JoinFault, Joins, Moment};

@@ -109,6 +109,12 @@ pub trait Outside {
         Bulk::empty()
     }
 
+    /// What a source sends by itself that belongs to events by time, or by count: of the trigger with this number. `place` is as in
+    /// [`Handed`](super::Handed).
+    fn matched(&mut self, node: NodeId, rob: u16, number: EventId, _time: Interval, _place: u64) -> Bulk {
+        self.pushed(node, rob, number)
+    }
+
     /// What a level-1 processor says of an event.
     fn trigger(&mut self, _processor: u16, event: EventId) -> TriggerRecord {
         TriggerRecord { event, ..TriggerRecord::default() }
@@ -310,11 +316,15 @@ pub enum Planted {
     LostChunk,
     /// Level 1 does not tell one read-out system of slices that it leaves out.
     UntoldSlices,
+    /// Events take what lies behind their times for longer than they say, by the least that there is.
+    WideWindows,
+    /// Data that say a count belong to the trigger behind theirs.
+    ShiftedCounts,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -344,6 +354,8 @@ impl Planted {
         Self::HastySlices,
         Self::LostChunk,
         Self::UntoldSlices,
+        Self::WideWindows,
+        Self::ShiftedCounts,
     ];
 
     /// Whether it shows only where applications join.
@@ -354,6 +366,11 @@ impl Planted {
     /// Whether it shows only where events are slices of time.
     pub const fn is_of_slices(self) -> bool {
         matches!(self, Self::WideSlices | Self::HastySlices | Self::LostChunk | Self::UntoldSlices)
+    }
+
+    /// Whether it shows only where data belong to the events of a leader by time or count.
+    pub const fn is_of_matching(self) -> bool {
+        matches!(self, Self::WideWindows | Self::ShiftedCounts)
     }
 
     /// The level of faults at which it shows: some only where an application dies.

@@ -1,6 +1,7 @@
 //! Sources at work: they connect, obey read-out systems or do not, and send; what they send waits until it is taken.
 
 mod chunks;
+mod matched;
 mod triggers;
 
 use std::collections::VecDeque;
@@ -90,6 +91,8 @@ struct Line {
     has_slices: bool,
     /// It sends nothing before this time.
     not_before: Time,
+    /// When the newest data began that it has sent of a trigger: what follows does not begin before.
+    newest_ns: u64,
     /// What has come to its read-out system and was not taken.
     queue: VecDeque<LinkNews>,
     /// Fragments sent and not taken.
@@ -123,6 +126,7 @@ impl Line {
             first_start: None,
             has_slices: false,
             not_before: Time::ZERO,
+            newest_ns: 0,
             queue: VecDeque::new(),
             on_way: 0,
             is_off: false,
@@ -140,6 +144,7 @@ impl Line {
         let first = self.source.chunking.map_or(Some(begin), |_| self.first_chunk);
         self.sends_again = first.is_some();
         self.next = first.unwrap_or(self.next);
+        self.newest_ns = 0;
     }
 
     fn cut(&mut self) {
@@ -176,7 +181,8 @@ impl Line {
             self.doings.back += 1;
             numbers.push(number.saturating_sub(1 + self.random.below(6)));
         }
-        if self.does(habits.runs_wild) {
+        // The first count of a life is taken for true.
+        if self.may_run_wild() && self.does(habits.runs_wild) {
             self.doings.wild += 1;
             numbers.push(number ^ 1 << (32 + self.random.below(31)));
         }
@@ -293,6 +299,8 @@ impl World {
                 line.lives = true;
                 if line.source.habits.begins_anew && line.doings.died > 0 {
                     line.begin_anew(self.sources.beam.first);
+                } else if line.source.habits.misses && line.doings.died > 0 {
+                    line.next = line.next.max(self.sources.triggers.below());
                 }
                 line.doings.returned += u64::from(line.doings.died > 0);
                 self.connect_source(place);
@@ -442,12 +450,13 @@ impl World {
     }
 
     fn source_sends_fragments(&mut self, place: usize, all: &[(u64, bool)], idle: Option<u64>) {
-        let Source { ros, rob, says, .. } = self.sources.lines[place].source;
+        let Source { ros, rob, says, leads, .. } = self.sources.lines[place].source;
+        if self.sources.lines[place].source.is_matched() {
+            return self.source_sends_matched(place, all, idle);
+        }
         let is_processor = self.is_processor(place);
-        let beam_first = self.sources.beam.first;
-        let sent = self.sources.lines[place].sent;
         let mut news: Vec<LinkNews> = Vec::with_capacity(all.len() + 1);
-        for (before, &(number, damaged)) in (sent..).zip(all) {
+        for &(number, damaged) in all {
             let event = EventId(number);
             if is_processor {
                 news.push(LinkNews::Trigger(Box::new(self.setup.outside.trigger(rob, event))));
@@ -455,15 +464,9 @@ impl World {
             }
             let bulk = self.setup.outside.pushed(ros, rob, event);
             let status = if damaged { status::TRUNCATED } else { 0 };
-            let count = match says {
-                Says::Number | Says::NumberAndTime => None,
-                Says::Time => Some(before),
-                Says::Count(first) => Some(number.saturating_sub(beam_first).saturating_add_signed(first)),
-            };
             let time = if says == Says::Number { Interval::default() } else { self.sources.time_of(number) };
-            if let Some(count) = count {
-                news.push(LinkNews::Chunk { time, count, status, bulk });
-                continue;
+            if leads && self.setup.checks && !time.is_none() {
+                self.sources.lines[place].doings.told.insert(number, time.begin);
             }
             let head = FragmentHead { event, status, len_bytes: bulk.len() as u32 };
             news.push(LinkNews::Fragment { head, trigger_type: 0x84, time, bulk });
@@ -629,6 +632,7 @@ fn one_that_follows() -> Source {
         one_by_one: false,
         rhythm: Rhythm::After(Duration::ZERO),
         says: Says::Number,
+        telling: super::detectors::Telling::default(),
         chunking: None,
         latency: Duration::ZERO,
         habits: super::detectors::Habits::default(),

@@ -1,6 +1,7 @@
 //! Whole partitions in situations made for them.
 
 mod attacks;
+mod matches;
 mod overload;
 mod phased;
 mod processors;

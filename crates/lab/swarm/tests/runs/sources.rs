@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use configuration::ProcessorLoss;
+use configuration::{OnMissing, ProcessorLoss};
 use simulator::world::{Doings, Habits, Rhythm};
 use swarm::{Drawn, EDITION_OF_LINKS, InputKind, LEVELS, Plan, Sending};
 
@@ -20,13 +20,14 @@ fn plain(events: u64) -> Plan {
         },
         latency: Duration::from_micros(5),
         is_unordered: false,
-        is_tolerated: false,
+        on_missing: OnMissing::Flag,
         cut: None,
+        matched: None,
         on_loss: ProcessorLoss::Stop,
         habits: Habits::default(),
     };
     let each = [(0, 0), (0, 1), (1, 0), (1, 1)].map(drawn).to_vec();
-    let sending = Some(Sending { gaps: 0.3, more: 0, each, slices: None });
+    let sending = Some(Sending { gaps: 0.3, more: 0, each, slices: None, matching: None });
     Plan::plain(events).with(|plan| {
         plan.input = InputKind::Level1;
         plan.readout.robs_per_ros = 2;
@@ -65,7 +66,7 @@ fn sources_misbehave_in_every_way_there_is() {
         let drawn = plan.readout.sending.iter().flat_map(|sending| &sending.each);
         drawn.for_each(|drawn| {
             unordered += u64::from(drawn.is_unordered);
-            tolerated += u64::from(drawn.is_tolerated);
+            tolerated += u64::from(drawn.on_missing == OnMissing::Tolerate);
         });
     }
     let Doings { sent, swapped, doubled, damaged, wild, back, left_out, invented, idle, hesitated, .. } = met;

@@ -300,8 +300,11 @@ impl Ros {
         links.known_from = links.known_from.max(last.next());
         links.lead.newest = links.lead.newest.max(Some(last));
         links.has_moved = true;
-        // A source that has sent something says by what follows what it has passed.
-        self.robs.iter_mut().filter(|rob| !rob.has_received()).for_each(|rob| rob.pass_below(last.next()));
+        // A source that has sent something says by what follows what it has passed. Of chunks nothing is made for former events.
+        for (rob, link) in self.robs.iter_mut().zip(&links.each) {
+            let is_past = link.timed.as_ref().map_or(!rob.has_received(), |timed| timed.waiting.is_empty());
+            rob.pass_below(if is_past { last.next() } else { EventId(0) });
+        }
     }
 
     /// Level 1 says whether the leading source is to send.
@@ -522,7 +525,8 @@ impl Ros {
             let LinkParameters { one_by_one, leads, .. } = links.each[rob].parameters;
             let RosParameters { busy_above, busy_below, .. } = self.parameters;
             let (used, newest) = (self.robs[rob].used(), self.robs[rob].newest());
-            let is_behind = links.each[rob].timed.is_none() && newest < links.newest_issued;
+            let awaits = |timed: &Timed| links.slice.is_none() && !timed.waiting.is_empty();
+            let is_behind = links.each[rob].timed.as_ref().map_or(newest < links.newest_issued, awaits);
             let has_room = used < busy_below || (((one_by_one && leads) || is_behind) && used <= busy_above);
             if links.each[rob].off
                 && has_room

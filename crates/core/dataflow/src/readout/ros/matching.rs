@@ -112,8 +112,8 @@ impl Ros {
             return None;
         }
         timed.waiting.pop_front();
-        // A slice of the time before a source has begun is not empty, nor is one of the time that it was gone.
-        let is_whole = is_passed && !(slice.is_some() && chunks.may_lack(interval));
+        // An event of the time that a source was gone is not empty, nor is a slice of the time before it has begun.
+        let is_whole = is_passed && !chunks.was_gone(interval) && !(slice.is_some() && chunks.may_lack(interval));
         if !is_passed {
             timed.missed = timed.missed.max(interval.end);
         }

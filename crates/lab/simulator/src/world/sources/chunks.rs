@@ -65,7 +65,7 @@ impl Line {
     }
 
     pub(super) fn note_chunk(&mut self, news: &LinkNews, keeps: bool) {
-        if self.source.chunking.is_none() || !keeps {
+        if !keeps || !(self.source.chunking.is_some() || self.source.is_matched()) {
             return;
         }
         let handed = match *news {
@@ -138,7 +138,7 @@ impl World {
         self.source_says(place, news);
     }
 
-    /// A read-out system hears which slices there are.
+    /// A read-out system hears which slices there are, or which triggers.
     pub(in super::super) fn note_slices(&mut self, envelope: &Envelope, message: &Message) {
         let handed: Vec<Handed> = match message {
             Message::L1Accept { events, .. } => events.iter().map(|info| Handed::Made(info.event)).collect(),
@@ -149,7 +149,9 @@ impl World {
         if !self.slot(envelope.to).node.as_ref().is_some_and(|node| node.is_current(envelope)) {
             return;
         }
-        let its = |line: &&mut Line| line.source.ros == envelope.to && line.source.chunking.is_some();
+        let its = |line: &&mut Line| {
+            line.source.ros == envelope.to && (line.source.chunking.is_some() || line.source.is_matched())
+        };
         for line in self.sources.lines.iter_mut().filter(its) {
             line.has_slices = true;
             line.doings.chunks.extend(handed.iter().filter(|_| self.setup.checks));

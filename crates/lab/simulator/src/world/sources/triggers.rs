@@ -14,11 +14,23 @@ pub(super) struct Triggers {
     below: u64,
     /// Former and present values of `below`, each with the time from which it held; the oldest first.
     seen: VecDeque<(u64, Time)>,
+    /// When the first ones came.
+    began: Option<Time>,
 }
 
 impl Triggers {
     pub(super) fn new(first: u64) -> Self {
-        Self { below: first, seen: VecDeque::new() }
+        Self { below: first, seen: VecDeque::new(), began: None }
+    }
+
+    /// Up to which number triggers have come.
+    pub(super) fn below(&self) -> u64 {
+        self.below
+    }
+
+    /// When the first ones came.
+    pub(super) fn began(&self) -> Option<Time> {
+        self.began
     }
 
     /// None for a trigger that is still to come.
@@ -31,6 +43,7 @@ impl Triggers {
         if self.below < below {
             self.below = below;
             self.seen.push_back((below, now));
+            self.began.get_or_insert(now);
         }
     }
 
