@@ -25,7 +25,8 @@ impl Plan {
         let zero_ns = [0, 1 << 40, 1_700_000_000_000_000_000][r.below(3) as usize] + r.below(1 << 20);
         let have_clocks = r.chance(0.3);
         let crashed = self.crashed_roles();
-        let crashes = crashed.contains(&Role::Ros);
+        // Without level 1, too, nothing follows what an event waits for.
+        let crashes = crashed.iter().any(|role| matches!(role, Role::Ros | Role::Level1));
         // Else an event may be built twice, and lack a source once: it would be withheld, and not.
         let is_once = !crashed.iter().any(|role| matches!(role, Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo));
         let may_withhold = self.is_filtered() && is_once;
