@@ -1,4 +1,4 @@
-//! What has led to an error, told apart from the error: nothing is said twice. It travels in one text where there is room for a text alone.
+//! The causes of an error, apart from its own words: nobody reads a cause twice. They travel in one text where only a text has room.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -38,7 +38,7 @@ impl Registrar {
         driver.lost_for_good(*node, &format!("{how}{why}"));
     }
 
-    /// How a process has ended, with what led to that, and what it had said of that itself.
+    /// The causes of a death, the nearest first: how the process ended, and its own last complaint.
     pub(super) fn causes(&self, place: usize, how: &str) -> Vec<String> {
         let (node, life) = self.entries[place].member();
         let is_own = |complaint: &&Complaint| {

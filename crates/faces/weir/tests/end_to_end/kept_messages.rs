@@ -1,4 +1,4 @@
-//! What was said outlives run control: it stands beside the run catalogue.
+//! Messages outlive run control, in a file beside the run catalogue.
 
 use std::path::Path;
 use std::process::Command;

@@ -67,7 +67,7 @@ pub struct Source {
     pub rhythm: Rhythm,
     /// What it says of a fragment.
     pub says: Says,
-    /// How its times are beside those of triggers, if it says times or counts alone.
+    /// Where its times lie beside those of triggers, if it says times or counts alone.
     pub telling: Telling,
     /// How it cuts time, if it sends chunks of that. It sends each when that is over, or so long after as its rhythm says.
     pub chunking: Option<Chunking>,
@@ -83,7 +83,7 @@ impl Source {
         self.chunking.is_none() && matches!(self.says, Says::Time | Says::Count(_))
     }
 
-    /// How it counts the trigger of a number, where the first of all has this one.
+    /// Its count of the trigger with this number. The first trigger of all has the number `first`.
     pub(super) fn count(&self, number: u64, first: u64) -> u64 {
         let Says::Count(begin) = self.says else { return 0 };
         number.saturating_sub(first).saturating_add_signed(begin)
