@@ -1,8 +1,9 @@
 //! The clock of a source beside the reference: offset, drift, quality.
 //!
 //! Pairs are taken in blocks, of which the medians count. A line through the last of these has the median of their slopes
-//! (Theil and Sen). So a quarter of wild pairs does no harm. All is done in whole numbers, offsets in ns and drifts in
-//! 10⁻¹² (ps per second). So equal pairs give equal results everywhere, and nothing adds up.
+//! (Theil and Sen), of which those between distant points weigh more (Sievers). So a quarter of wild pairs does no harm.
+//! All is done in whole numbers, offsets in ns and drifts in 10⁻¹² (ps per second). So equal pairs give equal results everywhere,
+//! and nothing adds up.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -32,6 +33,8 @@ pub struct Fit {
     pub drift: i64,
     /// Median distance of pairs from the line, ns.
     pub quality_ns: u64,
+    /// How long before `at` the line begins, ns.
+    pub span_ns: u64,
 }
 
 /// One moment on both clocks, ns.
@@ -79,7 +82,8 @@ impl Clock {
 
     fn median_of_block(&mut self) -> Point {
         self.block.sort_unstable_by_key(|pair| pair.reference);
-        let (at, drift) = (self.block[BLOCK / 2].reference, self.fit.map_or(0, |fit| fit.drift));
+        // A slope of too few points says nothing. Without one, the middle pair has the median, if nothing but the drift is seen.
+        let (at, drift) = (self.block[BLOCK / 2].reference, self.fit().map_or(0, |fit| fit.drift));
         let level = |pair: &Pair| clamp(i128::from(pair.offset) - gain(drift, at, pair.reference));
         let mut levels: Vec<i64> = self.block.iter().map(level).collect();
         let offset = median(&mut levels);
@@ -90,8 +94,9 @@ impl Clock {
     fn take(&mut self, point: Point) {
         if let Some(fit) = self.fit() {
             let off = clamp(i128::from(point.offset) - fit.offset_at(point.at));
-            if off.unsigned_abs() > fit.tolerance() {
-                return self.doubt(point, off, fit.tolerance());
+            let tolerance = fit.tolerance_at(point.at);
+            if off.unsigned_abs() > tolerance {
+                return self.doubt(point, off, tolerance);
             }
             self.suspect = None;
         }
@@ -143,15 +148,17 @@ impl Clock {
         for (index, late) in self.points.iter().enumerate() {
             let earlier = self.points.iter().take(index).filter(|early| early.at < late.at);
             slopes.extend(earlier.map(|early| {
-                let rise = i128::from(late.offset) - i128::from(early.offset);
-                clamp(rise * UNIT / i128::from(late.at - early.at))
+                let (rise, apart) = (i128::from(late.offset) - i128::from(early.offset), late.at - early.at);
+                (clamp(rise * UNIT / i128::from(apart)), apart)
             }));
         }
-        let drift = if slopes.is_empty() { 0 } else { median(&mut slopes) };
+        let mut spreads: Vec<u64> = self.points.iter().map(|point| point.spread).collect();
+        let quality_ns = median(&mut spreads);
+        let span_ns = at - self.points.front().map_or(at, |oldest| oldest.at.min(at));
+        let drift = likely(weighted_median(&mut slopes), quality_ns, span_ns);
         let level = |point: &Point| clamp(i128::from(point.offset) - gain(drift, at, point.at));
         let mut levels: Vec<i64> = self.points.iter().map(level).collect();
-        let mut spreads: Vec<u64> = self.points.iter().map(|point| point.spread).collect();
-        Fit { at, offset_ns: median(&mut levels), drift, quality_ns: median(&mut spreads) }
+        Fit { at, offset_ns: median(&mut levels), drift, quality_ns, span_ns }
     }
 }
 
@@ -162,9 +169,12 @@ impl Fit {
         u64::try_from(source.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// What lies further from the line does not belong to it, ns.
-    pub fn tolerance(&self) -> u64 {
-        self.quality_ns.saturating_mul(TOLERANCE).max(TOLERANCE_MIN_NS)
+    /// What lies further from the line at a time of the reference does not belong to it, ns. Beyond the line nobody has measured its
+    /// slope: the further, the more is taken.
+    pub fn tolerance_at(&self, reference: u64) -> u64 {
+        let near = self.quality_ns.saturating_mul(TOLERANCE).max(TOLERANCE_MIN_NS);
+        let beyond = u128::from(near) * u128::from(reference.saturating_sub(self.at)) / u128::from(self.span_ns.max(1));
+        near.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX))
     }
 
     fn offset_at(&self, reference: u64) -> i128 {
@@ -177,6 +187,14 @@ fn gain(drift: i64, from: u64, to: u64) -> i128 {
     (i128::from(to) - i128::from(from)) * i128::from(drift) / UNIT
 }
 
+/// How fast a clock goes that was measured along a line of this quality and length. As far as the measurement is worse than what clocks
+/// differ by, the clock is taken to be as most are.
+fn likely(drift: i64, quality_ns: u64, span_ns: u64) -> i64 {
+    let error = (i128::from(quality_ns) * UNIT / i128::from(span_ns.max(1))).min(UNIT);
+    let usual = DRIFT_USUAL * DRIFT_USUAL;
+    clamp(i128::from(drift) * usual / (usual + error * error))
+}
+
 fn clamp(value: i128) -> i64 {
     value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
@@ -184,6 +202,18 @@ fn clamp(value: i128) -> i64 {
 fn median<T: Ord + Copy>(values: &mut [T]) -> T {
     let middle = values.len() / 2;
     *values.select_nth_unstable(middle).1
+}
+
+/// That with half of the weights below; 0 of none.
+fn weighted_median(values: &mut [(i64, u64)]) -> i64 {
+    values.sort_unstable();
+    let all: u128 = values.iter().map(|(_, weight)| u128::from(*weight)).sum();
+    let mut below = 0;
+    let middle = values.iter().find(|(_, weight)| {
+        below += u128::from(*weight);
+        below * 2 > all
+    });
+    middle.map_or(0, |(value, _)| *value)
 }
 
 /// Pairs after which a clock is known.
@@ -194,6 +224,8 @@ const POINTS: usize = 24;
 const POINTS_MIN: usize = 4;
 /// Of the unit of drifts.
 const UNIT: i128 = 1_000_000_000_000;
+/// By so much quartzes differ.
+const DRIFT_USUAL: i128 = 100_000_000;
 /// Points reach back so far, if they are frequent enough: short for a temperature, long for a tick.
 const WINDOW_NS: u64 = 10_000_000_000;
 /// In medians of the distances: more than five standard deviations.

@@ -107,7 +107,7 @@ impl Coincidence {
     pub fn judge(&mut self) -> Option<Jump> {
         let mut jump = None;
         while let Some(&trigger) = self.triggers.get(self.next) {
-            let (expected, tolerance) = (self.source_at(trigger), self.tolerance());
+            let (expected, tolerance) = (self.source_at(trigger), self.tolerance_at(trigger));
             if self.is_found && self.reached <= expected.saturating_add(tolerance) {
                 break;
             }
@@ -137,8 +137,8 @@ impl Coincidence {
         &self.clock
     }
 
-    fn tolerance(&self) -> u64 {
-        self.clock.fit().map_or(self.window, |fit| fit.tolerance().min(self.window))
+    fn tolerance_at(&self, reference: u64) -> u64 {
+        self.clock.fit().map_or(self.window, |fit| fit.tolerance_at(reference).min(self.window))
     }
 
     fn nearest(&self, expected: u64) -> Option<u64> {
@@ -152,7 +152,7 @@ impl Coincidence {
         self.failures = self.failures.saturating_sub(SUCCESS);
         self.clock.observe(trigger, time);
         // What was a guess the clock knows.
-        if self.clock.fit().is_some_and(|fit| fit.source_at(trigger).abs_diff(time) <= fit.tolerance()) {
+        if self.clock.fit().is_some_and(|fit| fit.source_at(trigger).abs_diff(time) <= fit.tolerance_at(trigger)) {
             self.guess = 0;
         }
     }
@@ -166,19 +166,19 @@ impl Coincidence {
         if self.failures < FAILURES || !self.failures.is_power_of_two() {
             return None;
         }
-        let by = self.search()?;
+        let by = self.search(self.tolerance_at(trigger))?;
         let jump = Jump { since: self.failed_at, by: by.saturating_sub(self.guess) };
         let was_found = core::mem::replace(&mut self.is_found, true);
         if was_found {
             self.former = Some(Former { until: self.failed_at, fit: self.clock.fit(), guess: self.guess });
         }
         (self.guess, self.failures) = (by, 0);
-        (was_found && jump.by.unsigned_abs() > self.tolerance()).then_some(jump)
+        (was_found && jump.by.unsigned_abs() > self.tolerance_at(trigger)).then_some(jump)
     }
 
     /// How far ahead of its clock most triggers have data. What was compared last has come at the source, if that is found; else
     /// that is most likely of what lies in the middle.
-    fn search(&self) -> Option<i64> {
+    fn search(&self, tolerance: u64) -> Option<i64> {
         let end = if self.is_found { self.next } else { (self.next / 2).max(self.next.min(SOUGHT)) };
         let sought = SOUGHT.min(self.failures as usize);
         let sought = self.triggers.range(end.saturating_sub(sought)..end);
@@ -190,7 +190,7 @@ impl Coincidence {
             .flat_map(|expected| self.data.iter().map(move |time| ahead(*time, expected)))
             .collect();
         distances.sort_unstable();
-        let widths = core::iter::successors(Some(self.tolerance().min(SEARCH_NS)), |width| Some(width * 4));
+        let widths = core::iter::successors(Some(tolerance.min(SEARCH_NS)), |width| Some(width * 4));
         let found = widths.take(WIDTHS).find_map(|width| {
             let (found, by) = densest(&distances, width, self.guess)?;
             let by_chance = u128::from(width) * (count * self.data.len()) as u128 / u128::from(span);
@@ -221,7 +221,7 @@ fn densest(numbers: &[i64], width: u64, known: i64) -> Option<(usize, i64)> {
 }
 
 /// Outweighs so many failures.
-const SUCCESS: u32 = 4;
+const SUCCESS: u32 = 2;
 /// After so many triggers without data the source is looked for, and then after twice as many each time.
 const FAILURES: u32 = 32;
 /// By so many triggers at most.

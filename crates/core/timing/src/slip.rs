@@ -153,7 +153,7 @@ impl Sample {
 }
 
 fn is_near(fit: &Fit, reference: u64, source: u64) -> bool {
-    fit.source_at(reference).abs_diff(source) <= fit.tolerance()
+    fit.source_at(reference).abs_diff(source) <= fit.tolerance_at(reference)
 }
 
 /// Median distance of the differences of time from their median; none if the reference lacks many of the numbers.

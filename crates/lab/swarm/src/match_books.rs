@@ -9,6 +9,7 @@ use dataflow::readout::fragment::status;
 use dataflow::report::{LinkClock, LinkState, RosCounters};
 use simulator::world::{Doings, Handed, Outcomes, Source, Telling};
 use timing::Interval;
+use timing::clock::FITTED_AFTER;
 
 use super::Failures;
 use super::drawn::{ByTime, Drawn, Matched, OwnClock};
@@ -55,8 +56,9 @@ impl Triggers<'_> {
     /// How much longer a clock has to be followed without a trigger than it is known for, at most.
     fn stretch(&self) -> f64 {
         let times: Vec<u64> = self.times.values().copied().collect();
-        let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-        longest as f64 / self.known_after().max(1) as f64
+        let pauses = times.windows(2).skip(FITTED_AFTER - 1);
+        let stretches = pauses.map(|pair| (pair[1] - pair[0]) as f64 / (pair[0] - times[0]).max(1) as f64);
+        stretches.fold(0.0, f64::max)
     }
 }
 

@@ -155,6 +155,29 @@ fn a_device_that_is_off_goes_on_when_an_event_waits_for_it_and_there_is_room() {
     assert_eq!(ros.pass([at(5)]), [order(LinkOrder::On)]);
 }
 
+/// What had come for events that were cleared without it filled the link, and no later event could ever have its own.
+#[test]
+fn data_of_events_that_were_cleared_without_them_leave_room_for_those_of_an_event_that_waits() {
+    let rule = Rule { axis: Axis::Count, ..Rule::default() };
+    for clears_first in [true, false] {
+        let mut ros = Driver::running(TimedParameters { rule, chunks_max: 1 });
+        let info = |ordinal| EventInfo { event: EventId(ordinal), ordinal, ..EventInfo::default() };
+        ros.pass([says(LEVEL1, Message::L1Accept { events: (0..8).map(info).collect(), times: Vec::new() })]);
+        let cleared = clear(1, &[0, 1, 2, 3, 4, 5]);
+        let came = (0..5).map(|count| data(count, count + 1));
+        let both = if clears_first {
+            ros.pass(core::iter::once(cleared).chain(came))
+        } else {
+            ros.pass(came.chain([cleared]))
+        };
+        let orders = both.iter().filter(|action| matches!(action, Action::Link { .. }));
+        let is_off = orders.last() == Some(&Action::Link { rob: DEVICE, order: LinkOrder::Off });
+        assert!(!is_off, "clears first: {clears_first}: {both:?}");
+        ros.pass((5..9).map(|count| data(count, count + 1)));
+        assert_eq!(ros.fragments([6, 7]), [Some([1, 0]); 2]);
+    }
+}
+
 /// Such an event was taken for one of which the device had nothing.
 #[test]
 fn an_event_of_the_time_that_its_source_was_gone_is_marked() {

@@ -5,7 +5,7 @@ use base::random::Random;
 /// Triggers in order, and the clock of one source.
 pub(crate) struct Beam {
     random: Random,
-    now_ns: f64,
+    pub(crate) now_ns: f64,
     number: u64,
     pub(crate) clock: Clock,
     pub(crate) spacing: Spacing,
@@ -16,6 +16,8 @@ pub(crate) enum Spacing {
     /// As particles come, with a dead time of a tenth of the mean.
     Random(f64),
     Equal(f64),
+    /// As particles come within spills: so far apart on average, so many in a spill, and a pause before the next one.
+    Spills(f64, u64, f64),
 }
 
 pub(crate) struct Clock {
@@ -44,6 +46,8 @@ impl Beam {
         self.now_ns += match self.spacing {
             Spacing::Random(mean) => mean * (0.1 + 0.9 * self.random.exponential()),
             Spacing::Equal(spacing) => spacing,
+            Spacing::Spills(_, many, pause) if self.number % many == many - 1 => pause,
+            Spacing::Spills(mean, ..) => mean * self.random.exponential(),
         };
         let Clock { offset_ns, drift_ppm, jitter_ns, wild } = self.clock;
         // The sum of twelve is nearly normal.

@@ -52,6 +52,51 @@ fn a_step_of_a_millisecond_is_told_and_followed_within_a_hundred_triggers() {
 }
 
 #[test]
+fn pauses_soon_after_the_first_triggers_lose_no_clock() {
+    for seed in 0..400 {
+        let (mean, pause) = (50e3 + 5e3 * (seed % 50) as f64, 1e6 * (10 + seed % 20) as f64);
+        let mut beam = Beam::new(seed, Spacing::Spills(mean, 32 + seed % 40, pause));
+        beam.clock.offset_ns = 0.0;
+        beam.now_ns = 0.0;
+        beam.clock.drift_ppm *= 2.0;
+        beam.clock.wild = 0.0;
+        let mut coincidence = Coincidence::new(10_000, true);
+        for _ in 0..400 {
+            let (_, reference, source) = beam.next();
+            coincidence.lead(reference);
+            coincidence.follow(source);
+            assert_eq!(coincidence.judge(), None, "seed {seed}");
+            if let Some(fit) = coincidence.clock().fit() {
+                let off = (coincidence.source_at(reference) as f64 - reference as f64 - beam.offset_ns()).abs();
+                assert!(off < 10_000.0, "seed {seed}: {off} {fit:?}");
+            }
+        }
+        assert_eq!(coincidence.clock().steps(), 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_step_among_data_that_are_near_by_chance_is_found() {
+    for seed in 0..100 {
+        let mut beam = Beam::new(seed, Spacing::Random(100e3));
+        beam.clock.offset_ns = 0.0;
+        beam.now_ns = 0.0;
+        beam.clock.jitter_ns = 2_000.0;
+        let mut coincidence = Coincidence::new(15_000, true);
+        let mut jumps = Vec::new();
+        for trigger in 0..1_000 {
+            beam.clock.offset_ns = if trigger < 300 { 0.0 } else { 3e6 };
+            let (_, reference, source) = beam.next();
+            coincidence.lead(reference);
+            coincidence.follow(source);
+            jumps.extend(coincidence.judge());
+        }
+        let [Jump { by, .. }] = jumps[..] else { panic!("seed {seed}: {jumps:?}") };
+        assert!((by - 3_000_000).abs() < 10_000, "seed {seed}: {by}");
+    }
+}
+
+#[test]
 fn what_has_nothing_to_do_with_the_triggers_is_not_found() {
     let mut coincidence = Coincidence::new(50_000, false);
     let (mut triggers, mut others) = (Beam::new(1, Spacing::Random(1e6)), Beam::new(2, Spacing::Random(1e6)));

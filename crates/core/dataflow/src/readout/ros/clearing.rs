@@ -77,6 +77,7 @@ impl Ros {
             }
             self.reconsider(event, event, |_| true, out);
         }
+        self.leave_behind();
         // Others may be missing by now, and are asked for at once.
         if self.clearing.sequence.first_missing().is_none_or(|first| first > self.clearing.asked_to) {
             self.clearing.ask_due = None;

@@ -73,13 +73,20 @@ impl Ros {
                 let time = time.or(times.get(place).copied()).unwrap_or_default();
                 timed.issue(Waiting { event, time, due }, seen);
             }
-            let rob = &mut self.robs[index];
+        }
+        self.leave_behind();
+    }
+
+    /// Data that are behind all events that wait are in no further one.
+    pub(super) fn leave_behind(&mut self) {
+        let Some(links) = self.links.as_deref().filter(|links| links.slice.is_none()) else { return };
+        for (index, (link, rob)) in links.each.iter().zip(&mut self.robs).enumerate() {
+            let Some(timed) = &link.timed else { continue };
             // As long as a source is not found, nobody can say which of its data are in no event: the newest are kept.
             let newest = || rob.chunks().and_then(Chunks::watermark).unwrap_or(0);
-            let horizon = if watch.is_known(index) { timed.horizon(seen) } else { newest() };
-            if slice.is_none() {
-                rob.advance(horizon);
-            }
+            let (is_known, seen) = (links.watch.is_known(index), |time| links.watch.seen_by(index, time));
+            let horizon = if is_known { timed.horizon(seen) } else { newest() };
+            rob.advance(horizon);
         }
     }
 

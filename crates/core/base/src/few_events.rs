@@ -2,19 +2,20 @@
 
 use alloc::collections::VecDeque;
 
-use base::ids::EventId;
+use crate::ids::EventId;
 
 /// A set of event numbers that mostly come in order and go in order: then an operation looks at its ends.
 ///
 /// An empty set holds hardly any memory: thousands of read-out systems in a process then use the same, which stays in the cache.
 #[derive(Debug, Default)]
-pub(crate) struct FewEvents {
+pub struct FewEvents {
     rising: VecDeque<EventId>,
 }
 
 impl FewEvents {
     /// Adds an event, unless it is there.
-    pub(crate) fn insert(&mut self, event: EventId) {
+    #[inline]
+    pub fn insert(&mut self, event: EventId) {
         if self.rising.back().is_none_or(|last| *last < event) {
             return self.rising.push_back(event);
         }
@@ -24,11 +25,14 @@ impl FewEvents {
     }
 
     /// Room for so many more.
-    pub(crate) fn reserve(&mut self, count: usize) {
+    #[inline]
+    pub fn reserve(&mut self, count: usize) {
         self.rising.reserve(count);
     }
 
-    pub(crate) fn remove(&mut self, event: EventId) {
+    /// Takes an event out, if it is there.
+    #[inline]
+    pub fn remove(&mut self, event: EventId) {
         if self.rising.front() == Some(&event) {
             self.rising.pop_front();
         } else if let Ok(place) = self.rising.binary_search(&event) {
@@ -39,20 +43,29 @@ impl FewEvents {
         }
     }
 
-    pub(crate) fn contains(&self, event: EventId) -> bool {
+    /// Whether an event is there.
+    #[inline]
+    pub fn contains(&self, event: EventId) -> bool {
         self.rising.back().is_some_and(|last| event <= *last) && self.rising.binary_search(&event).is_ok()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
         self.rising.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
         self.rising.is_empty()
     }
 
     /// Asserts that they are in order.
-    pub(crate) fn check(&self) {
+    ///
+    /// # Panics
+    /// If they are not.
+    pub fn check(&self) {
         assert!(self.rising.iter().is_sorted_by(|first, second| first < second), "rising events");
     }
 }
