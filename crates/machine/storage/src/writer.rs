@@ -26,7 +26,8 @@ pub struct Writer {
     open: Option<OpenFile>,
     sequence: SequenceCounts,
     closed: Vec<ClosedFile>,
-    damaged: Unfinished,
+    /// What is in files that were set aside, or was cut off.
+    lost: Unfinished,
     remarks: Vec<String>,
 }
 
@@ -60,10 +61,10 @@ impl Writer {
         name: FileName,
         open: Option<OpenFile>,
         sequence: SequenceCounts,
-        damaged: Unfinished,
+        lost: Unfinished,
     ) -> Self {
         let (closed, remarks) = (Vec::new(), Vec::new());
-        Self { config, backend, name, open, sequence, closed, damaged, remarks }
+        Self { config, backend, name, open, sequence, closed, lost, remarks }
     }
 
     /// Appends one event, given in pieces, and begins a new file first if this one is full (note §11.10).
@@ -142,11 +143,16 @@ impl Writer {
         self.open.as_ref().is_some_and(|open| open.output.is_unsure())
     }
 
-    /// Cuts the open file behind the last event that is durable.
+    /// Cuts the open file behind the last event that is durable. What is cut off is in no file.
     pub(crate) fn keep_what_is_durable(&mut self) {
         let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return };
         let Extent { mark, events, first_copies, event_bytes } = open.durable.clone();
         self.sequence.take_back(open.events - events, open.event_bytes - event_bytes);
+        self.lost = self.lost.plus(Unfinished {
+            first_copies: u64::from(open.first_copies - first_copies),
+            copies: u64::from(open.events - events),
+            event_bytes: open.event_bytes - event_bytes,
+        });
         (open.events, open.first_copies, open.event_bytes) = (events, first_copies, event_bytes);
         open.output.keep_only(mark);
         // An end record that was written belonged to more events.
@@ -171,9 +177,9 @@ impl Writer {
         self.set_aside_if_changed(journal)
     }
 
-    /// What was written and is in no file that is closed: in the open one, and in those that were set aside.
+    /// What was written and is in no file that is closed: in the open one, in those that were set aside, or cut off.
     pub fn unfinished(&self) -> Unfinished {
-        self.open.iter().fold(self.damaged, |sum, open| sum.plus(open.unfinished()))
+        self.open.iter().fold(self.lost, |sum, open| sum.plus(open.unfinished()))
     }
 
     fn set_aside_if_changed(&mut self, journal: &mut Option<Journal>) -> Result<(), WriteError> {
@@ -184,7 +190,7 @@ impl Writer {
             let _ = journal.file_gone(&self.name);
         }
         self.remarks.push(remark);
-        self.damaged = self.damaged.plus(open.unfinished());
+        self.lost = self.lost.plus(open.unfinished());
         self.sequence.take_back(open.events, open.event_bytes);
         self.open = None;
         self.name = self.name.with_sequence(self.name.sequence() + 1);

@@ -53,9 +53,9 @@ pub struct Sfo {
     /// A write has failed and none has succeeded since.
     is_stalled: bool,
     retry_due: Option<Time>,
-    /// Written, not yet durable.
+    /// Written, not yet known to be durable.
     unsynced: Vec<Written>,
-    syncing: Vec<Written>,
+    is_syncing: bool,
     sync_due: Option<Time>,
     next_ticket: u64,
     take_over: TakeOver,
@@ -78,8 +78,6 @@ struct Written {
     askers: Askers,
     event: EventId,
     complete: bool,
-    copies: u32,
-    bytes: u64,
 }
 
 /// Who wants to know: several, if an event was built again while the daemon that had it first still lives; nobody, if it was lost.
@@ -112,7 +110,7 @@ impl Sfo {
             is_stalled: false,
             retry_due: None,
             unsynced: Vec::new(),
-            syncing: Vec::new(),
+            is_syncing: false,
             sync_due: None,
             next_ticket: 0,
             take_over: if parameters.late { TakeOver::Due } else { TakeOver::Done },
@@ -192,14 +190,14 @@ impl Sfo {
     fn forget(&mut self, efd: NodeId) {
         self.early.retain(|(from, _)| *from != efd);
         let requests = self.writing.values_mut().chain(&mut self.stalled).map(|request| &mut request.askers);
-        let written = self.unsynced.iter_mut().chain(&mut self.syncing).map(|written| &mut written.askers);
+        let written = self.unsynced.iter_mut().map(|written| &mut written.askers);
         requests.chain(written).for_each(|askers| askers.retain(|asker| *asker != efd));
     }
 
     /// An event that is written but not durable yet is acknowledged with the others.
     fn acknowledge_again(&mut self, from: NodeId, again: &BuiltEvent, out: &mut Outbox) {
         let event = again.event.event;
-        match self.unsynced.iter_mut().chain(&mut self.syncing).find(|written| written.event == event) {
+        match self.unsynced.iter_mut().find(|written| written.event == event) {
             Some(written) => written.askers.push(from),
             None => {
                 let complete = self.recorded.is_complete(event).unwrap_or(again.missing.is_empty());
@@ -244,7 +242,7 @@ impl Sfo {
         match self.parameters.durable {
             Durable::Write => acknowledge(&askers, event, complete, out),
             Durable::Sync { age, events } => {
-                self.unsynced.push(Written { askers, event, complete, copies, bytes });
+                self.unsynced.push(Written { askers, event, complete });
                 self.sync_due.get_or_insert(now + age);
                 if self.unsynced.len() >= events {
                     self.sync(out);
@@ -254,20 +252,18 @@ impl Sfo {
     }
 
     fn sync(&mut self, out: &mut Outbox) {
-        if self.syncing.is_empty() && !self.unsynced.is_empty() {
-            self.sync_due = None;
-            self.syncing = core::mem::take(&mut self.unsynced);
+        if !self.is_syncing && !self.unsynced.is_empty() {
+            (self.sync_due, self.is_syncing) = (None, true);
             let ticket = self.ticket();
             out.start(ticket, Work::Sync);
         }
     }
 
-    fn on_synced(&mut self, now: Time, out: &mut Outbox) {
-        acknowledge_all(&mut self.syncing, out);
-        if self.ending.is_draining() {
-            self.sync(out);
-        } else if let (Durable::Sync { age, .. }, false) = (self.parameters.durable, self.unsynced.is_empty()) {
-            self.sync_due.get_or_insert(now + age);
+    /// Work is done in order: what was written while others were to be made durable is so, too.
+    fn on_synced(&mut self, out: &mut Outbox) {
+        (self.sync_due, self.is_syncing) = (None, false);
+        for Written { askers, event, complete } in self.unsynced.drain(..) {
+            acknowledge(&askers, event, complete, out);
         }
     }
 
@@ -317,21 +313,14 @@ impl Sfo {
         }
     }
 
-    /// What is written and not durable is not acknowledged; it is tried again, or in the end was not recorded.
+    /// What is written and not durable is not acknowledged. It is tried again, or in the end the files tell how much of it they have.
     fn on_sync_failed(&mut self, now: Time) {
         self.counters.failures += 1;
-        let later = core::mem::take(&mut self.unsynced);
-        self.unsynced = core::mem::take(&mut self.syncing);
-        self.unsynced.extend(later);
-        if !self.ending.is_abandoned() {
+        self.is_syncing = false;
+        if self.ending.is_abandoned() {
+            self.unsynced.clear();
+        } else {
             self.sync_due = Some(now + self.parameters.retry_after);
-            return;
-        }
-        for Written { copies, bytes, .. } in self.unsynced.drain(..) {
-            self.counters.recorded -= 1;
-            self.counters.abandoned += 1;
-            self.counters.copies -= u64::from(copies);
-            self.counters.bytes -= bytes;
         }
     }
 
@@ -374,12 +363,12 @@ impl Sfo {
     /// Closes the files once everything is written.
     fn close(&mut self, out: &mut Outbox) {
         let taken_over = self.take_over == TakeOver::Done || self.ending.is_abandoned();
-        let written = taken_over && self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
+        let written = taken_over && self.writing.is_empty() && self.stalled.is_empty() && !self.is_syncing;
         if self.ending.is_abandoned() && written {
             // Once more, to know what is durable.
             self.sync(out);
         }
-        let settled = written && self.unsynced.is_empty() && self.syncing.is_empty();
+        let settled = written && self.unsynced.is_empty() && !self.is_syncing;
         if self.ending.is_draining() && settled && self.closing == Closing::No {
             self.closing = Closing::Asked;
             let ticket = self.ticket();
@@ -393,10 +382,6 @@ fn acknowledge(askers: &Askers, event: EventId, complete: bool, out: &mut Outbox
     for (index, &to) in askers.iter().enumerate() {
         out.send(to, Message::Recorded { event, fresh: index == 0, complete });
     }
-}
-
-fn acknowledge_all(written: &mut Vec<Written>, out: &mut Outbox) {
-    written.drain(..).for_each(|written| acknowledge(&written.askers, written.event, written.complete, out));
 }
 
 impl Component for Sfo {
@@ -415,7 +400,7 @@ impl Component for Sfo {
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
                 Outcome::RecordRefused => self.on_record_refused(ticket, out),
                 Outcome::SyncFailed => self.on_sync_failed(now),
-                Outcome::Synced => self.on_synced(now, out),
+                Outcome::Synced => self.on_synced(out),
                 Outcome::Closed { files, unfinished } => self.on_closed(files, unfinished, out),
                 Outcome::ReadOut(_) | Outcome::Steered(_) | Outcome::Processed(_) => {}
             },

@@ -181,7 +181,29 @@ fn a_disk_that_refuses_to_sync_for_good_left_durable_events_in_an_open_file() {
     let says =
         |remark: &String| remark.contains("the 1 events of the file are durable, its end and its name may not be");
     assert!(remarks.len() == 2 && remarks.iter().all(says), "{remarks:?}");
-    assert_eq!(streams.unfinished(), Unfinished::default());
+    let event_bytes = TestEvent::new(1, 20).bytes().len() as u64;
+    assert_eq!(streams.unfinished(), Unfinished { first_copies: 1, copies: 1, event_bytes }, "it was cut off");
+}
+
+/// A file that is full is made durable when it is closed, whatever becomes of the sync after that. What it had was given up as not recorded.
+#[test]
+fn files_and_what_is_in_none_are_all_that_was_written() {
+    for full_at in 1..7 {
+        let directory = Directory::new();
+        let change = |config| WriterConfig { durable: true, events_max: full_at, ..config };
+        let (mut streams, faults) = faulty(&directory, change);
+        write(&mut streams, 0, &["Main", "express"]).unwrap();
+        streams.sync().unwrap();
+        (1..5).for_each(|id| write(&mut streams, id, &["Main", "express"]).unwrap());
+        faults.set(|faults| faults.sync_fails = true);
+        assert!(streams.sync().is_err());
+        let files = streams.finish().unwrap();
+        let sum = |of: fn(&ClosedFile) -> u32| u64::from(files.iter().map(of).sum::<u32>());
+        let Unfinished { first_copies, copies, .. } = streams.unfinished();
+        let recorded = u64::from(4 / full_at * full_at).max(1);
+        assert_eq!((sum(|file| file.first_copies), sum(|file| file.events)), (recorded, 2 * recorded), "{full_at}");
+        assert_eq!((first_copies, copies), (5 - recorded, 10 - 2 * recorded), "{full_at}");
+    }
 }
 
 #[test]
