@@ -284,17 +284,24 @@ impl Books<'_> {
         }
     }
 
-    /// An event in a file was accepted, even if the EFD that accepted it died before it could tell.
+    /// An event in a file was accepted, even if the EFD that accepted it died before it could tell, or another one has rejected it.
     fn credit_the_dead(&self, account: &mut Accounting) {
         let passed = sum([account.filter_accepted, account.filter_debug]);
-        let surplus = account.recorded.saturating_sub(passed).min(account.lost_after_build);
-        account.filter_accepted += surplus;
-        account.lost_after_build -= surplus;
+        let mut surplus = account.recorded.saturating_sub(passed);
+        let mut credit = |from: &mut u64| {
+            let credited = surplus.min(*from);
+            *from -= credited;
+            surplus -= credited;
+            credited
+        };
+        let untold = credit(&mut account.lost_after_build);
         // With the DFM dead, what a dead SFI had built is known from the files alone.
-        let surplus = account.recorded.saturating_sub(sum([passed, surplus])).min(account.not_built);
-        account.filter_accepted += surplus;
-        account.built_complete = sum([account.built_complete, surplus]);
-        account.not_built -= surplus;
+        let unknown = credit(&mut account.not_built);
+        // An event that is built again, or served again, may lack a source that it did not lack before, or the reverse.
+        let decides_once = [Role::Dfm, Role::Sfi, Role::Efd].iter().all(|&role| self.lives(role));
+        let decided_twice = if decides_once { 0 } else { credit(&mut account.filter_rejected) };
+        account.filter_accepted += sum([untold, unknown, decided_twice]);
+        account.built_complete = sum([account.built_complete, unknown]);
     }
 
     /// Whether there is anything behind level 2. A stage that a configuration lacks passes all.

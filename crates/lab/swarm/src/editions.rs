@@ -12,7 +12,7 @@ use dataflow::node::RUN_CONTROL;
 
 use super::plan::{
     EDITION_OF_CRATES, EDITION_OF_MATCHES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
-    EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, Plan,
+    EDITION_OF_SLICES, EDITION_OF_WATCHERS, EDITION_OF_WITHHELD, InputKind, Plan,
 };
 use simulator::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet, Watched};
 
@@ -64,6 +64,8 @@ impl Plan {
             self.draw_slices(level, &mut Random::new(seed ^ 0x736c_6963_6573));
         } else if edition == EDITION_OF_MATCHES {
             self.draw_matches(&mut Random::new(seed ^ 0x006d_6174_6368));
+        } else if edition == EDITION_OF_WITHHELD {
+            self.draw_withheld(&mut Random::new(seed ^ 0x7769_7468_6865));
         } else if edition >= EDITION_OF_CRATES {
             self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
         }

@@ -599,3 +599,5 @@ pub const EDITION_OF_SLICES: u32 = 16;
 pub const EDITION_OF_MODULES: u32 = 17;
 /// That which draws sources whose data belong to triggers by time or count, and no crates; all else is drawn as in that of modules.
 pub const EDITION_OF_MATCHES: u32 = 18;
+/// That which draws sources without which events are withheld, and no crates; all else is drawn as in that of modules.
+pub const EDITION_OF_WITHHELD: u32 = 19;

@@ -78,6 +78,15 @@ impl Plan {
         }
     }
 
+    /// Events that lack some of the sources are dropped, or go to the debug stream.
+    pub(super) fn draw_withheld(&mut self, r: &mut Random) {
+        let is_filtered = self.is_filtered();
+        let all = self.readout.sending.iter_mut().flat_map(|sending| &mut sending.each);
+        for drawn in all.filter(|drawn| is_filtered && !drawn.leads && !drawn.is_tolerated()) {
+            drawn.on_missing = [OnMissing::Flag, OnMissing::Drop, OnMissing::DebugStream][r.below(3) as usize];
+        }
+    }
+
     /// Who does not lead comes behind the leader, or runs ahead as far as its link lets it.
     fn draw_rhythm(&self, r: &mut Random, leads: bool) -> Rhythm {
         let fast_us = 1 + r.below(20);

@@ -3,7 +3,8 @@
 use simulator::world::{Planted, Trace};
 use swarm::{
     EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MATCHES, EDITION_OF_MODULES,
-    EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, InputKind, LEVELS, Plan,
+    EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, EDITION_OF_WITHHELD, InputKind,
+    LEVELS, Plan,
 };
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -110,6 +111,11 @@ fn events_are_slices_of_time() {
 #[test]
 fn data_belong_to_triggers_by_time_or_count() {
     campaigns_in(EDITION_OF_MATCHES);
+}
+
+#[test]
+fn events_without_a_source_are_dropped_or_set_apart() {
+    campaigns_in(EDITION_OF_WITHHELD);
 }
 
 #[test]

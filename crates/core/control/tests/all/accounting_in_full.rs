@@ -245,3 +245,18 @@ fn a_death_explains_a_loss_and_no_surplus() {
     let surplus = account(&counts, &[SFO], false);
     assert_eq!((surplus.recorded, surplus.not_built, surplus.residual), (108, 0, 4), "{surplus:#?}");
 }
+
+/// A filter daemon accepted events before their builder died. Built again they lacked a source, and were dropped.
+#[test]
+fn events_that_were_recorded_and_then_dropped_left_a_residual() {
+    let mut counts = good();
+    // Two that the recorders had refused, four that were given up by their builder, and three more.
+    (counts.sfo.recorded, counts.sfo.copies, counts.files[0]) = (107, 129, [79, 69]);
+    for touched in [&[SFIS[0]], &[EFD], &[DFM]] {
+        let found = account(&counts, touched, false);
+        assert_eq!((found.recorded, found.residual), (107, 0), "{found:#?}");
+        assert_eq!((found.filter_accepted, found.filter_rejected), (99, 43), "{found:#?}");
+    }
+    // Where all live that decide, a recorder that has returned may have taken events twice.
+    assert_eq!(account(&counts, &[SFO], false).residual, 3);
+}

@@ -38,6 +38,8 @@ pub(super) struct Monitor {
     taken: BTreeMap<(NodeId, NodeId), u64>,
     /// Who has rejected events, or was the last that is known to have taken that over.
     rejected: BTreeMap<EventId, NodeId>,
+    /// The ROBs that the copy of each event lacked that was served first, and whether another copy lacked others.
+    lacking: BTreeMap<EventId, (Vec<u32>, bool)>,
     /// Events whose fate a filter daemon that lives has told, and who knows it last.
     fates: BTreeMap<EventId, (NodeId, NodeId)>,
     /// Events that a DFM that lives took for lost with their builder: its next life may find them.
@@ -149,6 +151,12 @@ impl Monitor {
         }
     }
 
+    /// A copy of an event comes to the event filter.
+    fn lacks(&mut self, event: EventId, missing: &[u32]) {
+        let (before, differ) = self.lacking.entry(event).or_insert_with(|| (missing.to_vec(), false));
+        *differ |= *before != missing;
+    }
+
     fn rejects(&mut self, from: NodeId, fates: &[Finish]) {
         let rejected = fates.iter().filter(|finish| finish.fate == Fate::Rejected);
         self.rejected.extend(rejected.map(|finish| (finish.event, from)));
@@ -190,6 +198,7 @@ impl Monitor {
             }
             Message::BuiltEvent(built) => {
                 self.serves(from, built.event.event);
+                self.lacks(built.event.event, &built.missing);
                 if let Some(open) = self.pulls.get_mut(&(receiver, sender)) {
                     *open -= 1;
                 }
@@ -279,9 +288,11 @@ impl Monitor {
         lost.map(|event| format!("{event} counts as lost with its builder, and its fate is known")).collect()
     }
 
-    /// Events that are in files though level 2 or the event filter has rejected them.
+    /// Events that are in files though level 2 or the event filter has rejected them. Of copies that lack different data the filter may
+    /// have dropped one.
     pub(super) fn rejected_and_recorded(&self, recorded: &BTreeSet<EventId>) -> Vec<String> {
-        let both = self.rejected.iter().filter(|(event, _)| recorded.contains(event));
+        let differ = |event| self.lacking.get(event).is_some_and(|(_, differ)| *differ);
+        let both = self.rejected.iter().filter(|(event, _)| recorded.contains(event) && !differ(event));
         both.map(|(event, who)| format!("{event} is recorded, though {who:?} has rejected it")).collect()
     }
 
