@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use base::ids::{EventId, Role};
 
 use super::Failures;
-use super::drawn::Drawn;
 use super::expected::{Expected, Numbered};
 use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};
@@ -25,7 +24,7 @@ pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failu
         return;
     }
     // Who lacks a source may be withheld before anybody decides.
-    if account.built_incomplete > 0 && plan.sources().iter().any(Drawn::is_whole_or_missing) {
+    if account.built_incomplete > 0 && plan.withholds() {
         return;
     }
     let all = events(plan, outcomes, account.level1);

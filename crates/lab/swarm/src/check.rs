@@ -82,7 +82,10 @@ impl Check<'_> {
             failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
         }
         let account = &outcomes.account;
-        if lost(account) > 0 {
+        // If nobody knows any more that the filter rejected an event, it is built again without its data, and set apart. Its recorder takes
+        // it for one that it had.
+        let is_set_apart = plan.loses_ledgers() && plan.withholds();
+        if lost(account) > 0 && !is_set_apart {
             failures.push(format!("events count as lost: {account:?}"));
         }
         let accepted = self.events().filter(|&numbered| plan.is_accepted(numbered)).count() as u64;

@@ -160,6 +160,11 @@ impl Plan {
         own.zip(&mut links.each).for_each(|(drawn, link)| link.unordered = drawn.is_unordered);
     }
 
+    /// Whether events that lack a source are withheld.
+    pub(super) fn withholds(&self) -> bool {
+        self.sources().iter().any(Drawn::is_whole_or_missing)
+    }
+
     /// Whether all sources send every fragment once, in order, in time, and to the end.
     pub(super) fn sources_are_good(&self) -> bool {
         self.sources().iter().all(|drawn| drawn.is_good() && self.is_prompt(drawn)) && self.processors_are_good()

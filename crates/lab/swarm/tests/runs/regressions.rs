@@ -12,7 +12,7 @@ use dataflow::level2::steering::Strategy;
 use dataflow::report::SfoCounters;
 
 use simulator::world::{Fault, Links};
-use swarm::{Counts, EDITION_OF_SLICES, InputKind, Plan};
+use swarm::{Counts, EDITION_OF_SLICES, EDITION_OF_WITHHELD, InputKind, Plan};
 
 /// Results of events that a dead supervisor had taken with it filled the pROS, and L2PUs waited for it to take more.
 #[test]
@@ -480,6 +480,13 @@ fn what_is_said_of_room_is_bounded_over_slow_connections() {
 #[test]
 fn slices_are_left_out_as_fast_as_time_goes_on_over_slow_connections() {
     holds_in(EDITION_OF_SLICES, 700_009_518, 1);
+}
+
+/// An event was recorded, its builder died, and it was built again without a source: it was dropped, too, and counted as rejected alone.
+#[test]
+fn an_event_that_is_recorded_and_then_dropped_counts_as_recorded() {
+    holds_in(EDITION_OF_WITHHELD, 3651, 3);
+    holds_in(EDITION_OF_WITHHELD, 1520, 5);
 }
 
 fn holds(seed: u64, level: u32) {
