@@ -9,6 +9,11 @@ use super::plan::{Crates, Plan};
 use simulator::world::Fault;
 
 impl Plan {
+    /// Whether links push within crates, which tell level 1 through their fronts when sources have come.
+    pub(super) fn has_links_in_crates(&self) -> bool {
+        self.readout.crates.is_some() && self.readout.sending.is_some()
+    }
+
     /// Some or all read-out systems are in crates, whose fronts are struck as others are.
     pub(super) fn draw_crates(&mut self, level: u32, r: &mut Random) {
         (self.readout.sending, self.triggers.limited) = (None, true);

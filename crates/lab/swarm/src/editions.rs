@@ -11,8 +11,8 @@ use dataflow::filter::streams::StreamRule;
 use dataflow::node::RUN_CONTROL;
 
 use super::plan::{
-    EDITION_OF_CRATES, EDITION_OF_MATCHES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS,
-    EDITION_OF_SLICES, EDITION_OF_WATCHERS, EDITION_OF_WITHHELD, InputKind, Plan,
+    EDITION_OF_CRATE_LINKS, EDITION_OF_CRATES, EDITION_OF_MATCHES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS,
+    EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, EDITION_OF_WITHHELD, InputKind, Plan,
 };
 use simulator::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet, Watched};
 
@@ -49,6 +49,10 @@ impl Plan {
         if (edition >= 9 && level <= 3) || edition >= 10 {
             self.draw_joins(&mut Random::new(seed ^ 0x6a6f_696e_6564));
         }
+        if edition == EDITION_OF_CRATE_LINKS {
+            // Each read-out system that a crate adds has links, too.
+            self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
+        }
         if edition >= 11 {
             self.draw_sources(level, &mut Random::new(seed ^ 0x7075_7368_6564));
         }
@@ -60,13 +64,18 @@ impl Plan {
                 self.draw_processors(level, r);
             }
         }
+        if edition == EDITION_OF_CRATE_LINKS {
+            let r = &mut Random::new(seed ^ 0x6672_6f6e_7473);
+            self.draw_outside(level, r);
+            self.draw_policies(r);
+        }
         if edition == EDITION_OF_SLICES {
             self.draw_slices(level, &mut Random::new(seed ^ 0x736c_6963_6573));
         } else if edition == EDITION_OF_MATCHES {
             self.draw_matches(&mut Random::new(seed ^ 0x006d_6174_6368));
         } else if edition == EDITION_OF_WITHHELD {
             self.draw_withheld(&mut Random::new(seed ^ 0x7769_7468_6865));
-        } else if edition >= EDITION_OF_CRATES {
+        } else if edition >= EDITION_OF_CRATES && edition != EDITION_OF_CRATE_LINKS {
             self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
         }
         if edition >= EDITION_OF_WATCHERS {

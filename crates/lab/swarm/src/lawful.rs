@@ -103,14 +103,14 @@ mod tests {
     use configuration::Partition;
 
     use super::*;
-    use crate::{EDITION, EDITION_OF_MATCHES, LEVELS};
+    use crate::{EDITION, EDITION_OF_CRATE_LINKS, EDITION_OF_MATCHES, LEVELS};
 
     /// The text of a drawn configuration passes all checks, and gives the components that the plan runs.
     #[test]
     fn a_user_may_write_what_is_drawn() {
         let mut lawful = 0;
-        for seed in 0..600 {
-            let edition = if seed < 300 { EDITION } else { EDITION_OF_MATCHES };
+        for seed in 0..900 {
+            let edition = [EDITION, EDITION_OF_MATCHES, EDITION_OF_CRATE_LINKS][seed as usize / 300];
             let plan = Plan::draw_in(edition, seed, seed as u32 % LEVELS);
             let Some(text) = plan.to_toml() else { continue };
             lawful += 1;
@@ -124,6 +124,6 @@ mod tests {
                 assert_eq!(of(&drawn), of(&written), "{text}");
             }
         }
-        assert!(lawful > 400, "{lawful}");
+        assert!(lawful > 600, "{lawful}");
     }
 }

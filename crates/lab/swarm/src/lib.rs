@@ -42,9 +42,10 @@ use outside::{Seen, Surroundings};
 type Failures = Vec<String>;
 
 pub use plan::{
-    Building, Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MATCHES,
-    EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS,
-    EDITION_OF_WITHHELD, Filter, Fine, InputKind, LEVELS, Level2, Network, Plan, Push, Readout, Recording, Triggers,
+    Building, Counts, Crates, EDITION, EDITION_OF_CRATE_LINKS, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS,
+    EDITION_OF_MATCHES, EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES,
+    EDITION_OF_WATCHERS, EDITION_OF_WITHHELD, Filter, Fine, InputKind, LEVELS, Level2, Network, Plan, Push, Readout,
+    Recording, Triggers,
 };
 
 pub use drawn::{ByCount, ByTime, Cut, Drawn, Matched, Matching, OwnClock, Sending, Slicing};

@@ -70,6 +70,9 @@ impl Books<'_> {
         if doubled > again && !may_be_early {
             failures.push(format!("{doubled} fragments came again, {again} at most were dropped as such: {c:?}"));
         }
+        if doings.was_not_awaited && self.awaits_all() {
+            failures.push("events were issued before its source had come".to_owned());
+        }
         if doings.has_ended != (*state == LinkState::Ended) && !may_be_early {
             failures.push(format!("the source has ended: {}, its link is {state:?}", doings.has_ended));
         }
@@ -115,6 +118,13 @@ impl Books<'_> {
 
     fn issued(&self) -> BTreeSet<u64> {
         self.outcomes.issued.values().map(|EventId(event)| *event).collect()
+    }
+
+    /// Level 1 begins when all sources have come, of all read-out systems that it has met by then.
+    fn awaits_all(&self) -> bool {
+        let Plan { network, course, .. } = self.plan;
+        let is_calm = network.slow_channels == 0.0 && network.links.is_perfect() && course.late.is_empty();
+        is_calm && self.outcomes.touched.is_empty() && course.faults.is_empty() && self.doings.died == 0
     }
 
     /// Not everything has come to its end.

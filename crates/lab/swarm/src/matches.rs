@@ -32,9 +32,7 @@ impl Plan {
         let crashed = self.crashed_roles();
         // Without level 1, too, nothing follows what an event waits for.
         let crashes = crashed.iter().any(|role| matches!(role, Role::Ros | Role::Level1));
-        // Else an event may be built twice, and lack a source once: it would be withheld, and not.
-        let is_once = !crashed.iter().any(|role| matches!(role, Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo));
-        let may_withhold = self.is_filtered() && is_once;
+        let may_withhold = self.may_withhold();
         let Some(sending) = &mut self.readout.sending else { return };
         if let [leader] = &sending.each[..] {
             let (rob, rhythm) = (1, Rhythm::Behind(Duration::ZERO));

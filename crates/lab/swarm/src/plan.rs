@@ -601,3 +601,5 @@ pub const EDITION_OF_MODULES: u32 = 17;
 pub const EDITION_OF_MATCHES: u32 = 18;
 /// That which draws sources without which events are withheld, and no crates; all else is drawn as in that of modules.
 pub const EDITION_OF_WITHHELD: u32 = 19;
+/// That which draws links that push within crates, with triggers from processors; all else is drawn as in that of modules.
+pub const EDITION_OF_CRATE_LINKS: u32 = 20;

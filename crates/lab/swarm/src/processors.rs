@@ -16,6 +16,11 @@ impl Plan {
         if r.chance(0.5) {
             self.readout.sending = None;
         }
+        self.draw_outside(level, r);
+    }
+
+    /// Triggers come from processors; what pushes is behind them.
+    pub(super) fn draw_outside(&mut self, level: u32, r: &mut Random) {
         for drawn in self.readout.sending.iter_mut().flat_map(|sending| &mut sending.each).filter(|drawn| drawn.leads) {
             (drawn.leads, drawn.rhythm) = (false, Rhythm::Behind(Duration::from_micros(r.below(200))));
         }

@@ -118,8 +118,10 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.course.healed_after = None);
     with(&|plan| plan.triggers.profile.clear());
     with(&|plan| plan.triggers.crossings = None);
-    // The outside alone does not end a run that has no outside.
-    with(&|plan| (plan.triggers.credit, plan.triggers.outside, plan.triggers.limited) = (None, None, true));
+    // The outside alone does not end a run that has no outside. In a crate no source leads.
+    if !plan.has_links_in_crates() {
+        with(&|plan| (plan.triggers.credit, plan.triggers.outside, plan.triggers.limited) = (None, None, true));
+    }
     with(&|plan| plan.triggers.outside = None);
     with(&|plan| plan.triggers.limited = true);
     with(&|plan| plan.level2.sink = None);

@@ -2,9 +2,9 @@
 
 use simulator::world::{Planted, Trace};
 use swarm::{
-    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MATCHES, EDITION_OF_MODULES,
-    EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS, EDITION_OF_WITHHELD, InputKind,
-    LEVELS, Plan,
+    EDITION, EDITION_OF_CRATE_LINKS, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_MATCHES,
+    EDITION_OF_MODULES, EDITION_OF_PROCESSORS, EDITION_OF_RUNS, EDITION_OF_SLICES, EDITION_OF_WATCHERS,
+    EDITION_OF_WITHHELD, InputKind, LEVELS, Plan,
 };
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -89,6 +89,11 @@ fn read_out_systems_stand_in_crates_or_alone() {
 }
 
 #[test]
+fn links_push_within_crates() {
+    campaigns_in(EDITION_OF_CRATE_LINKS);
+}
+
+#[test]
 fn some_watch_and_take_nothing() {
     campaigns_in(EDITION_OF_WATCHERS);
 }
@@ -166,6 +171,7 @@ fn every_planted_bug_is_found_and_reduced() {
             _ if planted.is_of_joining() => EDITION_OF_JOINS,
             _ if planted.is_of_slices() => EDITION_OF_SLICES,
             _ if planted.is_of_matching() => EDITION_OF_MATCHES,
+            _ if planted.is_of_crate_links() => EDITION_OF_CRATE_LINKS,
             _ => EDITION,
         };
         let with = |seed| Plan::draw_in(edition, seed, planted.level()).with(|plan| plan.planted = Some(planted));

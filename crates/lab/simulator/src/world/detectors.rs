@@ -305,6 +305,8 @@ pub struct Doings {
     pub announced: u64,
     /// Connections to this life.
     pub connected: u64,
+    /// Whether events had been issued when it first came; known with checks only.
+    pub was_not_awaited: bool,
     /// Whether it has a connection.
     pub is_there: bool,
     /// Whether it has said that it has ended, on this connection, and its read-out system has heard that.

@@ -62,7 +62,7 @@ impl World {
             let at = if is_shown { self.now + self.links().latency } else { self.arrival(from, to) };
             return self.schedule(at, What::ToController(envelope, message));
         }
-        let message = self.plant_in(message);
+        let message = self.plant_in(to, message);
         let copies = self.plant(to, &message);
         if copies == 0 {
             return;

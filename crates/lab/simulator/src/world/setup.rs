@@ -320,11 +320,13 @@ pub enum Planted {
     WideWindows,
     /// Data that say a count belong to the trigger behind theirs.
     ShiftedCounts,
+    /// The front of a crate takes all sources of its read-out systems to have come.
+    UnawaitedSources,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -356,6 +358,7 @@ impl Planted {
         Self::UntoldSlices,
         Self::WideWindows,
         Self::ShiftedCounts,
+        Self::UnawaitedSources,
     ];
 
     /// Whether it shows only where applications join.
@@ -373,6 +376,11 @@ impl Planted {
         matches!(self, Self::WideWindows | Self::ShiftedCounts)
     }
 
+    /// Whether it shows only where links push within crates.
+    pub const fn is_of_crate_links(self) -> bool {
+        matches!(self, Self::UnawaitedSources)
+    }
+
     /// The level of faults at which it shows: some only where an application dies.
     pub const fn level(self) -> u32 {
         match self {
@@ -386,7 +394,7 @@ impl Planted {
             | Self::FormerGreeting => 4,
             Self::ForgottenCounts | Self::UntoldFates => 5,
             Self::UnendedAnswers | Self::ForgottenFates => 2,
-            Self::HastySlices => 0,
+            Self::HastySlices | Self::UnawaitedSources => 0,
             _ => 1,
         }
     }

@@ -351,11 +351,13 @@ impl World {
     fn source_connects(&mut self, place: usize, life: Incarnation) {
         let slot = self.slot(self.sources.lines[place].source.ros);
         let stands = slot.node.is_some() && slot.incarnation == life;
+        let has_begun = !self.monitor.ordinals.is_empty();
         let line = &mut self.sources.lines[place];
         if !stands || !line.lives || line.link == Some(life) {
             return;
         }
         line.link = Some(life);
+        line.doings.was_not_awaited |= line.connections == 0 && has_begun;
         line.connections += 1;
         self.source_says(place, vec![LinkNews::Up]);
     }

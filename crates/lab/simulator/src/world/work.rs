@@ -9,7 +9,7 @@ use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Unfinished, Work};
 use dataflow::ledger::Ledger;
-use dataflow::message::{EventInfo, FileRecord, Holdings, Message};
+use dataflow::message::{BusyCause, EventInfo, FileRecord, Holdings, Message};
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead, status};
 
 use super::setup::{Effort, Place, Planted};
@@ -245,7 +245,7 @@ impl World {
     }
 
     /// Changes what is said, if that bug is planted.
-    pub(super) fn plant_in(&self, message: Message) -> Message {
+    pub(super) fn plant_in(&self, to: NodeId, message: Message) -> Message {
         match (self.setup.planted, message) {
             (Some(Planted::ForgottenHoldings), Message::Held(holdings)) => {
                 Message::Held(Holdings { events: Vec::new(), finished: Vec::new(), ..holdings })
@@ -274,6 +274,11 @@ impl World {
             ) => Message::L2Decision { event, attempt, accept, lacks_data, has_result: false, builder },
             (Some(Planted::ForgottenTaken), Message::TakenBefore { .. }) => {
                 Message::TakenBefore { decided: Vec::new(), last: true }
+            }
+            (Some(Planted::UnawaitedSources), Message::Busy { cause: BusyCause::Source, .. })
+                if self.slot(to).app.role == Role::Trg =>
+            {
+                Message::Busy { cause: BusyCause::Source, on: false }
             }
             (_, message) => message,
         }

@@ -1,6 +1,7 @@
 //! Whole partitions in situations made for them.
 
 mod attacks;
+mod crate_links;
 mod matches;
 mod overload;
 mod phased;

@@ -77,7 +77,7 @@ fn sources_misbehave_in_every_way_there_is() {
     assert!(by_source.iter().all(|count| *count > 5) && read_out_crashed > 20, "{by_source:?} {read_out_crashed}");
 }
 
-fn add(sum: &mut Doings, more: &Doings) {
+pub(super) fn add(sum: &mut Doings, more: &Doings) {
     sum.sent += more.sent;
     sum.swapped += more.swapped;
     sum.doubled += more.doubled;
