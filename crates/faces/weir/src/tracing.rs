@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
 use signal_hook::consts::SIGUSR2;
@@ -36,12 +37,16 @@ impl Tracing {
             switch::begin(Owner::Process, args.polls)?;
         }
         let (signals, polls) = (caught.handle(), args.polls);
+        let (named, begun) = sync_channel::<()>(0);
         let thread = thread::Builder::new().name("traces".into()).spawn(move || {
+            drop(named);
             for _ in caught.forever() {
                 if switch::is_on(Owner::Process) { end(Owner::Process) } else { begin(polls) }
             }
             end(Owner::Process);
         })?;
+        // Until it has its name, which says that this process waits for signals.
+        let _ = begun.recv();
         Ok(Self { signals, thread: Some(thread) })
     }
 }

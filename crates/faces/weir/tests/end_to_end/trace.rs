@@ -255,7 +255,7 @@ fn check_ordered(served: &mut Served) {
     }
 }
 
-fn files_of(there: &Value) -> Vec<PathBuf> {
+pub(crate) fn files_of(there: &Value) -> Vec<PathBuf> {
     let files = there["files"].as_array().unwrap().iter();
     files.map(|file| PathBuf::from(file["file"].as_str().unwrap())).collect()
 }
@@ -294,7 +294,7 @@ fn that_cannot_be_read_or_lacks_what_is_asked_for_is_refused() {
 }
 
 /// What `weir trace record` says of the processes of a partition.
-fn record(parent: i32) -> Result<String, String> {
+pub(crate) fn record(parent: i32) -> Result<String, String> {
     weir(&["trace".into(), "record".into(), parent.to_string().into(), "--seconds=0.5".into()])
 }
 

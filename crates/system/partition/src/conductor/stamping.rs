@@ -133,10 +133,12 @@ impl Conductor {
         // Who is not there is told when it joins.
         let absent = self.registrar.members().filter_map(|((node, _), link)| link.is_none().then_some(node));
         let absent: BTreeSet<NodeId> = absent.collect();
+        let message = Message::Command(command);
+        self.assembly.applications.iter().for_each(|app| self.registrar.remember(app.node, &message));
+        // The next life has to know what was said.
+        self.keep();
         for app in &self.assembly.applications {
-            let message = Message::Command(command);
-            self.registrar.remember(app.node, &message);
-            host.send_from_control(app.node, message);
+            host.send_from_control(app.node, message.clone());
             if !absent.contains(&app.node) {
                 *self.stamped.awaited.entry(app.node).or_default() += 1;
             }

@@ -1,10 +1,11 @@
 //! Run control dies in the middle of a run. The run goes on, and ends as any run if run control comes back in time.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use stamps::file::Trace;
 
 use super::farm::Farm;
 use super::{agent, closing_files};
@@ -12,6 +13,7 @@ use crate::children::{marked, name};
 use crate::files::check_all;
 use crate::running::{Job, recorded_bytes, send, within_deadline};
 use crate::served::Served;
+use crate::trace::{files_of, record};
 
 #[test]
 fn run_control_that_comes_back_takes_the_run_over() {
@@ -110,6 +112,57 @@ fn a_run_whose_resumption_was_not_told_goes_on() {
     fs::write(&path, kept.to_string()).unwrap();
     served.again(&[]);
     served.until_state("running");
+    until_more(&mut served);
+    stop(&mut served, "ok");
+    end(served);
+}
+
+/// The former life dies as soon as it has said that they are written.
+#[test]
+fn time_stamps_that_were_ordered_go_on_until_the_next_life_ends_them() {
+    let mut served = recording(farm());
+    served.ctl("anna", &["stamps", "on"]);
+    let begun = files_of(&served.get("stamps"));
+    kill_control(&mut served);
+    until_more_without_control(&served);
+    let before = stamps_in(&begun);
+    served.again(&[]);
+    served.until_state("running");
+    within_deadline("stamps are known to be on", || served.get("stamps")["stamps"] == "on");
+    until_more(&mut served);
+    let told = served.ctl("anna", &["stamps", "off"]);
+    assert!(told.contains("time stamps on host a: ") && told.contains("time stamps on host b: "), "{told}");
+    assert_eq!(files_of(&served.get("stamps")), begun, "none was begun anew");
+    assert!(are_whole(&begun) && stamps_in(&begun) > before, "they went on");
+    stop(&mut served, "ok");
+    end(served);
+}
+
+#[test]
+fn time_stamps_of_a_run_end_with_it_under_the_next_life() {
+    let mut served = recording(farm().set("run.stamps", "on"));
+    kill_control(&mut served);
+    served.again(&[]);
+    served.until_state("running");
+    until_more(&mut served);
+    stop(&mut served, "ok");
+    until_said(&mut served, "time stamps on host b: ");
+    let files = files_of(&served.get("stamps"));
+    assert!(files.len() > 5 && are_whole(&files) && stamps_in(&files) > 0, "{files:?}");
+    end(served);
+}
+
+/// It has not started the agents that it took over: each has a trace of its own recorded.
+#[test]
+fn traces_are_recorded_of_agents_that_were_taken_over() {
+    let mut served = recording(farm());
+    kill_control(&mut served);
+    served.again(&[]);
+    served.until_state("running");
+    let below = |name: &str| record(agent(&served.running, name)).unwrap();
+    let told = ["a", "b"].map(below);
+    let all: usize = told.iter().filter_map(|told| told.split(' ').next()?.parse::<usize>().ok()).sum();
+    assert_eq!(all, applications(&served).len(), "{told:?}");
     until_more(&mut served);
     stop(&mut served, "ok");
     end(served);
@@ -312,6 +365,15 @@ fn run_control_that_comes_back_notices_a_host_that_was_cut_off_meanwhile() {
 pub(super) fn farm() -> Job {
     let job = Job::example("quickstart").patient().set("ros.count", "3").set("sfo.max_file_events", "40");
     patient(job).set("host", "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\"}]")
+}
+
+/// In all of the files.
+fn stamps_in(files: &[PathBuf]) -> u64 {
+    files.iter().map(|file| Trace::read(file).map_or(0, |trace| trace.counts().0)).sum()
+}
+
+fn are_whole(files: &[PathBuf]) -> bool {
+    files.iter().all(|file| Trace::read(file).unwrap().torn_at.is_none())
 }
 
 /// It waits long for run control, and does not fill the disk of a busy machine.
