@@ -67,7 +67,7 @@ impl Plan {
         if edition == EDITION_OF_CRATE_LINKS {
             let r = &mut Random::new(seed ^ 0x6672_6f6e_7473);
             self.draw_outside(level, r);
-            self.draw_policies(r);
+            self.draw_withheld(r);
         }
         if edition == EDITION_OF_SLICES {
             self.draw_slices(level, &mut Random::new(seed ^ 0x736c_6963_6573));

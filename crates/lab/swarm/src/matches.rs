@@ -32,7 +32,7 @@ impl Plan {
         let crashed = self.crashed_roles();
         // Without level 1, too, nothing follows what an event waits for.
         let crashes = crashed.iter().any(|role| matches!(role, Role::Ros | Role::Level1));
-        let may_withhold = self.may_withhold();
+        let may_withhold = self.is_filtered();
         let Some(sending) = &mut self.readout.sending else { return };
         if let [leader] = &sending.each[..] {
             let (rob, rhythm) = (1, Rhythm::Behind(Duration::ZERO));

@@ -68,26 +68,6 @@ impl Plan {
             Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each, slices: None, matching: None });
     }
 
-    /// Whether events without a source may be left out, or set aside. Else an event may be built twice, and lack a source once: it
-    /// would be withheld, and not.
-    pub(super) fn may_withhold(&self) -> bool {
-        let builds_again = |role: &Role| matches!(role, Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo);
-        self.is_filtered() && !self.crashed_roles().iter().any(builds_again)
-    }
-
-    /// Events without some of the sources are left out, or set aside.
-    pub(super) fn draw_policies(&mut self, r: &mut Random) {
-        if !self.may_withhold() {
-            return;
-        }
-        let each = self.readout.sending.iter_mut().flat_map(|sending| &mut sending.each);
-        for drawn in each.filter(|drawn| !drawn.is_tolerated()) {
-            if r.chance(0.2) {
-                drawn.on_missing = [OnMissing::Drop, OnMissing::DebugStream][r.below(2) as usize];
-            }
-        }
-    }
-
     /// Triggers come one by one, and wait for some of the others.
     pub(super) fn draw_hand_shake(&mut self, r: &mut Random) {
         // Busy is that of one read-out system.
