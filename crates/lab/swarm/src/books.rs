@@ -23,8 +23,9 @@ pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failu
     if account.level2_forced + account.level2_incomplete > 0 || plan.input == InputKind::Level2Only {
         return;
     }
-    // Who lacks a source may be withheld before anybody decides.
-    if account.built_incomplete > 0 && plan.withholds() {
+    // Who lacks a source may be withheld before anybody decides; built or served again, one copy of it alone.
+    let are_copies = [Role::Dfm, Role::Sfi, Role::Efd].iter().any(|role| plan.crashed_roles().contains(role));
+    if plan.withholds() && (are_copies || account.built_incomplete > 0) {
         return;
     }
     let all = events(plan, outcomes, account.level1);

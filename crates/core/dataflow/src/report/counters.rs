@@ -601,7 +601,7 @@ counters! {
         taken_over_copies: Told(taken_over_copies),
         /// Bytes of these copies.
         taken_over_bytes: Told(taken_over_bytes),
-        /// Events written to files that could not be closed, or that others have changed, in this life or a former one.
+        /// Events written that are in no good file: it could not be closed, others have changed it, or a sync has failed for good. Former lives count.
         unfinished: Held,
         /// Copies of these.
         unfinished_copies: Held,
