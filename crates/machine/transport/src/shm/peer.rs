@@ -3,7 +3,7 @@
 use super::bell::Bell;
 use super::greeting::{Pages, Received};
 use super::lane::{Lane, OwnLane};
-use crate::page_pool::{SHARED_HEADER_LEN, prefetch_ends};
+use crate::page_pool::SHARED_HEADER_LEN;
 use crate::violation::Violation;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -73,10 +73,7 @@ impl Peer {
         // SAFETY: inside the region of the peer, which cannot shrink (sealed) and is initialised. Its one writer leaves these
         // bytes alone until the ticket is back; what happens if it does not is said in the module. Region and header stay
         // until the ticket is given back, and no other slice has it.
-        let slice = unsafe { PageSlice::first(lent.into(), start, len as usize) };
-        // By the time that all handles of a batch are read, it is here.
-        prefetch_ends(slice.as_bytes());
-        Ok(slice)
+        Ok(unsafe { PageSlice::first(lent.into(), start, len as usize) })
     }
 
     fn lent(&self, ticket: u64) -> &PageHeader {
