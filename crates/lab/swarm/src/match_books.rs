@@ -56,7 +56,8 @@ impl Triggers<'_> {
     /// How much longer a clock has to be followed without a trigger than it is known for, at most.
     fn stretch(&self) -> f64 {
         let times: Vec<u64> = self.times.values().copied().collect();
-        let pauses = times.windows(2).skip(FITTED_AFTER - 1);
+        // Most of the last pairs that it is known from may lie before the pause.
+        let pauses = times.windows(2).skip(FITTED_AFTER * 3 / 4);
         let stretches = pauses.map(|pair| (pair[1] - pair[0]) as f64 / (pair[0] - times[0]).max(1) as f64);
         stretches.fold(0.0, f64::max)
     }
