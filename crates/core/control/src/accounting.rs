@@ -238,7 +238,9 @@ impl Books<'_> {
     fn built_at_least(&self) -> u64 {
         let sfi = self.sfi();
         let recorded = if self.has(Role::Sfo) { self.recorded() } else { 0 };
-        sum([sfi.built_complete, sfi.built_incomplete]).max(sum([sfi.rejected, recorded]))
+        // What was dropped for want of a source may be in a file all the same, if another copy had the source.
+        let dropped = if self.has(Role::Efd) { self.efd().dropped_incomplete } else { 0 };
+        sum([sfi.built_complete, sfi.built_incomplete]).max(sum([sfi.rejected.saturating_sub(dropped), recorded]))
     }
 
     /// The files of a dead recorder tell what it recorded.
@@ -297,7 +299,7 @@ impl Books<'_> {
         let untold = credit(&mut account.lost_after_build);
         // With the DFM dead, what a dead SFI had built is known from the files alone.
         let unknown = credit(&mut account.not_built);
-        // An event that is built again, or served again, may lack a source that it did not lack before, or the reverse.
+        // An event that is built again, or served again, may lack what it did not lack before, or the reverse. So it is decided anew.
         let decides_once = [Role::Dfm, Role::Sfi, Role::Efd].iter().all(|&role| self.lives(role));
         let decided_twice = if decides_once { 0 } else { credit(&mut account.filter_rejected) };
         account.filter_accepted += sum([untold, unknown, decided_twice]);

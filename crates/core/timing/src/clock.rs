@@ -82,7 +82,7 @@ impl Clock {
 
     fn median_of_block(&mut self) -> Point {
         self.block.sort_unstable_by_key(|pair| pair.reference);
-        // A slope of too few points says nothing. Without one, the middle pair has the median, if nothing but the drift is seen.
+        // A slope of too few points says nothing. Without one, the middle pair has the median, since offsets rise or fall evenly.
         let (at, drift) = (self.block[BLOCK / 2].reference, self.fit().map_or(0, |fit| fit.drift));
         let level = |pair: &Pair| clamp(i128::from(pair.offset) - gain(drift, at, pair.reference));
         let mut levels: Vec<i64> = self.block.iter().map(level).collect();
@@ -169,12 +169,15 @@ impl Fit {
         u64::try_from(source.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// What lies further from the line at a time of the reference does not belong to it, ns. Beyond the line nobody has measured its
-    /// slope: the further, the more is taken.
+    /// What lies further from the line at a time of the reference does not belong to it, ns. Beyond the line its slope may be wrong:
+    /// the further, the more is taken.
     pub fn tolerance_at(&self, reference: u64) -> u64 {
         let near = self.quality_ns.saturating_mul(TOLERANCE).max(TOLERANCE_MIN_NS);
-        let beyond = u128::from(near) * u128::from(reference.saturating_sub(self.at)) / u128::from(self.span_ns.max(1));
-        near.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX))
+        let beyond = u128::from(reference.saturating_sub(self.at));
+        let by_slope = u128::from(near) * beyond / u128::from(self.span_ns.max(1));
+        // No slope is taken to be more wrong than twice what clocks differ by.
+        let most = 2 * beyond * DRIFT_USUAL.unsigned_abs() / UNIT.unsigned_abs();
+        near.saturating_add(u64::try_from(by_slope.min(most)).unwrap_or(u64::MAX))
     }
 
     fn offset_at(&self, reference: u64) -> i128 {
@@ -204,7 +207,7 @@ fn median<T: Ord + Copy>(values: &mut [T]) -> T {
     *values.select_nth_unstable(middle).1
 }
 
-/// That with half of the weights below; 0 of none.
+/// The first value with more than half of all weights up to it; 0 of none.
 fn weighted_median(values: &mut [(i64, u64)]) -> i64 {
     values.sort_unstable();
     let all: u128 = values.iter().map(|(_, weight)| u128::from(*weight)).sum();
@@ -219,12 +222,13 @@ fn weighted_median(values: &mut [(i64, u64)]) -> i64 {
 /// Pairs after which a clock is known.
 pub const FITTED_AFTER: usize = BLOCK * POINTS_MIN;
 
-const BLOCK: usize = 16;
+/// Pairs of which the median counts.
+pub const BLOCK: usize = 16;
 const POINTS: usize = 24;
 const POINTS_MIN: usize = 4;
 /// Of the unit of drifts.
 const UNIT: i128 = 1_000_000_000_000;
-/// By so much quartzes differ.
+/// So much the clocks of devices differ: 100 ppm.
 const DRIFT_USUAL: i128 = 100_000_000;
 /// Points reach back so far, if they are frequent enough: short for a temperature, long for a tick.
 const WINDOW_NS: u64 = 10_000_000_000;

@@ -148,11 +148,15 @@ impl Coincidence {
     }
 
     fn learn(&mut self, trigger: u64, time: u64) {
-        // Some data are there by chance.
+        // Some data are there by chance. While the source is elsewhere these are all, and say nothing of its clock.
         self.failures = self.failures.saturating_sub(SUCCESS);
+        if self.failures > 0 {
+            return;
+        }
         self.clock.observe(trigger, time);
         // What was a guess the clock knows.
-        if self.clock.fit().is_some_and(|fit| fit.source_at(trigger).abs_diff(time) <= fit.tolerance_at(trigger)) {
+        let by_guess = self.source_at(trigger).abs_diff(time);
+        if self.clock.fit().is_some_and(|fit| fit.source_at(trigger).abs_diff(time) <= by_guess) {
             self.guess = 0;
         }
     }

@@ -9,7 +9,7 @@ use crate::clock::{Clock, FITTED_AFTER, Fit};
 
 /// Compares the numbers and times of one source with those of the reference.
 ///
-/// It knows shifts of at most [`SHIFT_MAX`], and needs triggers that are further apart than the [tolerance](Fit::tolerance) of the
+/// It knows shifts of at most [`SHIFT_MAX`], and needs triggers that are further apart than the [tolerance](Fit::tolerance_at) of the
 /// clock. Of triggers in equal distances it takes a step of the clock by such a distance for a slip: times alone do not tell.
 #[derive(Clone, Debug, Default)]
 pub struct Slips {

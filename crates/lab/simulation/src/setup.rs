@@ -1,6 +1,7 @@
 //! From a configuration to a world.
 
 use dataflow::work_kind::WorkKind;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base::ids::{Incarnation, NodeId, Role};
@@ -54,6 +55,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         time_to_connect: Duration::from_millis(1),
         planted: None,
         checks: false,
+        withheld: BTreeSet::new(),
         steps_max: u64::MAX,
         outside: Box::new(outside),
         components: Box::new(move |node: NodeId, life: Incarnation| {

@@ -9,7 +9,7 @@ use dataflow::readout::fragment::status;
 use dataflow::report::{LinkClock, LinkState, RosCounters};
 use simulator::world::{Doings, Handed, Outcomes, Source, Telling};
 use timing::Interval;
-use timing::clock::FITTED_AFTER;
+use timing::clock::{BLOCK, FITTED_AFTER};
 
 use super::Failures;
 use super::drawn::{ByTime, Drawn, Matched, OwnClock};
@@ -56,8 +56,8 @@ impl Triggers<'_> {
     /// How much longer a clock has to be followed without a trigger than it is known for, at most.
     fn stretch(&self) -> f64 {
         let times: Vec<u64> = self.times.values().copied().collect();
-        // Most of the last pairs that it is known from may lie before the pause.
-        let pauses = times.windows(2).skip(FITTED_AFTER * 3 / 4);
+        // A pause within the last block that it takes to be known stretches its line, too.
+        let pauses = times.windows(2).skip(FITTED_AFTER - BLOCK);
         let stretches = pauses.map(|pair| (pair[1] - pair[0]) as f64 / (pair[0] - times[0]).max(1) as f64);
         stretches.fold(0.0, f64::max)
     }

@@ -18,11 +18,6 @@ impl Plan {
         self.readout.sending.as_ref().and_then(|sending| sending.matching).filter(|_| self.triggers.credit.is_none())
     }
 
-    /// Whether clocks of sources are followed.
-    pub fn follows_clocks(&self) -> bool {
-        self.readout.sending.as_ref().is_some_and(|sending| sending.each.iter().any(Drawn::has_clock))
-    }
-
     /// Some of those that follow say no numbers. Their habits are drawn already.
     pub(super) fn draw_matches(&mut self, r: &mut Random) {
         let longest_ms = [2, 20, 60][r.below(3) as usize];

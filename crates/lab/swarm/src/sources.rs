@@ -1,5 +1,6 @@
 //! Partitions whose links push: sources, one of which leads, and in what they misbehave.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base::ids::Role;
@@ -163,6 +164,12 @@ impl Plan {
     /// Whether events that lack a source are withheld.
     pub(super) fn withholds(&self) -> bool {
         self.sources().iter().any(Drawn::is_whole_or_missing)
+    }
+
+    /// The buffers of such sources.
+    pub(super) fn withheld(&self) -> BTreeSet<u32> {
+        let each = self.sources().iter().filter(|drawn| drawn.is_whole_or_missing());
+        each.map(|drawn| self.robs(drawn.ros)[usize::from(drawn.rob)]).collect()
     }
 
     /// Whether all sources send every fragment once, in order, in time, and to the end.

@@ -147,6 +147,13 @@ impl Writer {
     pub(crate) fn keep_what_is_durable(&mut self) {
         let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return };
         let Extent { mark, events, first_copies, event_bytes } = open.durable.clone();
+        if open.events > events {
+            let cut = open.events - events;
+            self.remarks.push(format!(
+                "{}: {cut} events behind the last durable one were cut off, and are not recorded",
+                self.name
+            ));
+        }
         self.sequence.take_back(open.events - events, open.event_bytes - event_bytes);
         self.lost = self.lost.plus(Unfinished {
             first_copies: u64::from(open.first_copies - first_copies),

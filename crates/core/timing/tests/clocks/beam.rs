@@ -47,7 +47,7 @@ impl Beam {
             Spacing::Random(mean) => mean * (0.1 + 0.9 * self.random.exponential()),
             Spacing::Equal(spacing) => spacing,
             Spacing::Spills(_, many, pause) if self.number % many == many - 1 => pause,
-            Spacing::Spills(mean, ..) => mean * self.random.exponential(),
+            Spacing::Spills(mean, ..) => mean * (0.1 + 0.9 * self.random.exponential()),
         };
         let Clock { offset_ns, drift_ppm, jitter_ns, wild } = self.clock;
         // The sum of twelve is nearly normal.

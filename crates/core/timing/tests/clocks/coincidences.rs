@@ -76,6 +76,31 @@ fn pauses_soon_after_the_first_triggers_lose_no_clock() {
 }
 
 #[test]
+fn a_clock_that_a_long_pause_has_lost_is_found_once() {
+    for seed in 0..100 {
+        let mut beam = Beam::new(seed, Spacing::Spills(100e3, 150, 1e9));
+        beam.clock.offset_ns = 0.0;
+        beam.clock.wild = 0.0;
+        let mut coincidence = Coincidence::new(10_000, true);
+        beam.now_ns = 0.0;
+        let mut jumps = Vec::new();
+        for trigger in 0..600 {
+            // Within the first pause the clock steps, too.
+            beam.clock.offset_ns = if trigger < 150 { 0.0 } else { 1e6 };
+            let (_, reference, source) = beam.next();
+            coincidence.lead(reference);
+            coincidence.follow(source);
+            jumps.extend(coincidence.judge());
+            let off = (coincidence.source_at(reference) as f64 - reference as f64 - beam.offset_ns()).abs();
+            assert!(!(290..299).contains(&trigger) || off < 10_000.0, "seed {seed}, {trigger}: {off}");
+        }
+        // Later pauses may lose it by what its slope is wrong, each once.
+        assert!((1..=3).contains(&jumps.len()), "seed {seed}: {jumps:?}");
+        assert!((jumps[0].by - 1_000_000).abs() < 100_000, "seed {seed}: {jumps:?}");
+    }
+}
+
+#[test]
 fn a_step_among_data_that_are_near_by_chance_is_found() {
     for seed in 0..100 {
         let mut beam = Beam::new(seed, Spacing::Random(100e3));

@@ -8,7 +8,8 @@ use crate::beam::{Beam, Spacing};
 
 #[test]
 fn a_lost_trigger_is_located_within_a_thousand_triggers() {
-    for spacing in [Spacing::Random(1e6), Spacing::Random(1e5), Spacing::Equal(1e6)] {
+    let spills = Spacing::Spills(1e5, 250, 1e8);
+    for spacing in [Spacing::Random(1e6), Spacing::Random(1e5), Spacing::Equal(1e6), spills] {
         for seed in 0..100 {
             let mut random = Random::new(seed ^ 0x5eed);
             let (at, by) = (500 + random.below(500), [-3, -1, 1, 2][random.below(4) as usize]);

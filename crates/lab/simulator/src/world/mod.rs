@@ -259,7 +259,7 @@ impl World {
         let controller = Controller::new(applications.clone());
         let of = |role: Role| applications.iter().filter(move |app| app.role == role).map(|app| app.node);
         let readout = setup.readout.clone();
-        let monitor = Monitor::new(setup.checks, of(Role::Sfi));
+        let monitor = Monitor::new(setup.checks, setup.withheld.clone(), of(Role::Sfi));
         let pairs = (applications.len() + 1) * (applications.len() + 1);
         Self {
             now: BEGINNING,

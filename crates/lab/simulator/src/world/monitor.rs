@@ -14,6 +14,8 @@ use dataflow::message::{BusyCause, DataReply, Envelope, EventInfo, Fate, Message
 #[derive(Default)]
 pub(super) struct Monitor {
     enabled: bool,
+    /// Without these buffers an event is dropped, or set apart.
+    withheld: BTreeSet<u32>,
     sfis: BTreeSet<NodeId>,
     /// When level 1 issued the events that level 2 has not decided.
     issued: BTreeMap<EventId, Time>,
@@ -38,8 +40,10 @@ pub(super) struct Monitor {
     taken: BTreeMap<(NodeId, NodeId), u64>,
     /// Who has rejected events, or was the last that is known to have taken that over.
     rejected: BTreeMap<EventId, NodeId>,
-    /// The ROBs that the copy of each event lacked that was served first, and whether another copy lacked others.
+    /// Of these buffers, those that the copy of each event lacked that was served first, and whether another copy lacked others.
     lacking: BTreeMap<EventId, (Vec<u32>, bool)>,
+    /// Events that level 2 has rejected.
+    not_built: BTreeSet<EventId>,
     /// Events whose fate a filter daemon that lives has told, and who knows it last.
     fates: BTreeMap<EventId, (NodeId, NodeId)>,
     /// Events that a DFM that lives took for lost with their builder: its next life may find them.
@@ -87,8 +91,8 @@ pub struct Pushed {
 pub(super) type Life = (NodeId, Incarnation);
 
 impl Monitor {
-    pub(super) fn new(enabled: bool, sfis: impl Iterator<Item = NodeId>) -> Self {
-        Self { enabled, sfis: sfis.collect(), ..Self::default() }
+    pub(super) fn new(enabled: bool, withheld: BTreeSet<u32>, sfis: impl Iterator<Item = NodeId>) -> Self {
+        Self { enabled, withheld, sfis: sfis.collect(), ..Self::default() }
     }
 
     /// No more than this may be on its way.
@@ -153,7 +157,8 @@ impl Monitor {
 
     /// A copy of an event comes to the event filter.
     fn lacks(&mut self, event: EventId, missing: &[u32]) {
-        let (before, differ) = self.lacking.entry(event).or_insert_with(|| (missing.to_vec(), false));
+        let missing: Vec<u32> = missing.iter().copied().filter(|rob| self.withheld.contains(rob)).collect();
+        let (before, differ) = self.lacking.entry(event).or_insert_with(|| (missing.clone(), false));
         *differ |= *before != missing;
     }
 
@@ -179,6 +184,7 @@ impl Monitor {
                 for decision in decisions {
                     if !decision.accept {
                         self.rejected.insert(decision.event.event, from);
+                        self.not_built.insert(decision.event.event);
                     }
                     if let Some(issued) = self.issued.remove(&decision.event.event) {
                         self.level2.push(Decided { at: now, latency: now.since(issued) });
@@ -288,10 +294,11 @@ impl Monitor {
         lost.map(|event| format!("{event} counts as lost with its builder, and its fate is known")).collect()
     }
 
-    /// Events that are in files though level 2 or the event filter has rejected them. Of copies that lack different data the filter may
-    /// have dropped one.
+    /// Events that are in files though level 2 or the event filter has rejected them. The filter may have dropped one copy of an event,
+    /// and not another one.
     pub(super) fn rejected_and_recorded(&self, recorded: &BTreeSet<EventId>) -> Vec<String> {
-        let differ = |event| self.lacking.get(event).is_some_and(|(_, differ)| *differ);
+        let differ =
+            |event| self.lacking.get(event).is_some_and(|(_, differ)| *differ) && !self.not_built.contains(event);
         let both = self.rejected.iter().filter(|(event, _)| recorded.contains(event) && !differ(event));
         both.map(|(event, who)| format!("{event} is recorded, though {who:?} has rejected it")).collect()
     }
@@ -337,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_rejection_that_a_builder_took_over_outlives_the_daemon_but_not_the_builder() {
-        let mut monitor = Monitor::new(true, [SFI].into_iter());
+        let mut monitor = Monitor::new(true, BTreeSet::new(), [SFI].into_iter());
         let fates = Message::Finished(vec![Finish {
             event: EVENT,
             fate: Fate::Rejected,
@@ -358,7 +365,7 @@ mod tests {
         let decisions = vec![Decision { event: info, accept: false, has_result: false, builder: None }];
         let decisions = Message::Decisions { sequence: 1, oldest_undecided: EventId(8), decisions };
         for is_cleared in [false, true] {
-            let mut monitor = Monitor::new(true, [SFI].into_iter());
+            let mut monitor = Monitor::new(true, BTreeSet::new(), [SFI].into_iter());
             says(&mut monitor, L2SV, DFM, &decisions);
             if is_cleared {
                 let group =
@@ -367,6 +374,24 @@ mod tests {
             }
             monitor.died(L2SV);
             assert_eq!(is_rejected(&monitor), is_cleared);
+        }
+    }
+
+    #[test]
+    fn a_rejection_is_excused_by_the_filter_alone_and_only_if_a_copy_lacked_what_events_are_withheld_for() {
+        let info = EventInfo { event: EVENT, ..EventInfo::default() };
+        let fates = vec![Finish { event: EVENT, fate: Fate::Rejected, complete: false, grounds: Grounds::Data }];
+        let decisions = vec![Decision { event: info, accept: false, has_result: false, builder: None }];
+        let decisions = Message::Decisions { sequence: 1, oldest_undecided: EventId(8), decisions };
+        for (lacking, by_level2, is_excused) in [(9, false, true), (8, false, false), (9, true, false)] {
+            let mut monitor = Monitor::new(true, BTreeSet::from([9]), [SFI].into_iter());
+            if by_level2 {
+                says(&mut monitor, L2SV, DFM, &decisions);
+            }
+            monitor.lacks(EVENT, &[]);
+            monitor.lacks(EVENT, &[lacking]);
+            says(&mut monitor, EFD, SFI, &Message::Finished(fates.clone()));
+            assert_eq!(is_rejected(&monitor), !is_excused, "lacks {lacking}, rejected by level 2: {by_level2}");
         }
     }
 }

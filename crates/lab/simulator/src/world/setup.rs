@@ -1,5 +1,6 @@
 //! What a world is made of: applications and their components, hosts, links, work, faults.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base::bulk::Bulk;
@@ -54,6 +55,8 @@ pub struct Setup {
     pub time_to_connect: Duration,
     /// A bug to be found.
     pub planted: Option<Planted>,
+    /// Read-out buffers without which events are dropped or set apart, for the checks.
+    pub withheld: BTreeSet<u32>,
     /// Whether components assert their state after every input.
     pub checks: bool,
     /// More steps than this are a run that does not end.

@@ -120,7 +120,7 @@ impl Intake {
         Ok(Taken::Some)
     }
 
-    /// Has the processor fetch what the batch points to. One behind the other, misses overlap; between other work each would hold that up.
+    /// Has the processor fetch what the batch points to. Misses that follow one another overlap; each alone would hold up the work around it.
     fn prefetch(&self) {
         for piece in &self.pieces {
             if let Piece::Lent(slice) = piece {

@@ -135,8 +135,10 @@ impl Conductor {
         let absent: BTreeSet<NodeId> = absent.collect();
         let message = Message::Command(command);
         self.assembly.applications.iter().for_each(|app| self.registrar.remember(app.node, &message));
-        // The next life has to know what was said.
-        self.keep();
+        // The next life has to know what may have been heard: that stamps are on before anybody hears it, and off when all were told.
+        if command != Command::NoStamps {
+            self.keep();
+        }
         for app in &self.assembly.applications {
             host.send_from_control(app.node, message.clone());
             if !absent.contains(&app.node) {

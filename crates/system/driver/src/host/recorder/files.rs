@@ -143,8 +143,8 @@ impl Files {
                     self.writers.unfinished();
                 let said = error.map(|error| {
                     format!(
-                        "{error}; {events} events in files that cannot be closed do not count as recorded: `weir file recover` saves \
-                         what is whole in them"
+                        "{error}; {events} events in no file that is closed do not count as recorded: `weir file recover` saves \
+                         what is whole in open ones"
                     )
                 });
                 (Outcome::Closed { files, unfinished: Unfinished { events, copies, bytes } }, said)
