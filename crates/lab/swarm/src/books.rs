@@ -33,8 +33,12 @@ pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failu
     // Who lacks a source may be withheld before anybody decides; built or served again, one copy of it alone.
     let are_copies = [Role::Dfm, Role::Sfi, Role::Efd].iter().any(|role| plan.crashed_roles().contains(role));
     let is_withheld = plan.withholds() && (are_copies || account.built_incomplete > 0);
-    let sums = found.0 + found.1 + found.2 == filtered + failed + passed && found.2 <= passed;
-    if if is_withheld { !sums } else { found != (filtered, failed, passed) } {
+    let is_told = if is_withheld {
+        found.0 + found.1 + found.2 == filtered + failed + passed && found.2 <= passed
+    } else {
+        found == (filtered, failed, passed)
+    };
+    if !is_told {
         failures.push(format!("the filter rejects {filtered}, fails for {failed}, accepts {passed}: {account:?}"));
     }
     let incomplete = seen.recorded().filter(|recorded| !recorded.complete).count() as u64;
@@ -42,7 +46,8 @@ pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failu
     // built again it then does not know whether the first copy lacks data.
     let is_forgotten = plan.crashed_roles().contains(&Role::Sfo) || plan.loses_ledgers();
     let again = if is_forgotten { account.duplicates } else { 0 };
-    let (least, most) = (incomplete.saturating_sub(again), incomplete + filtered + again);
+    let rejected = if is_withheld { account.filter_rejected } else { filtered };
+    let (least, most) = (incomplete.saturating_sub(again), incomplete + rejected + again);
     if !(least..=most).contains(&account.built_incomplete) {
         failures.push(format!("{incomplete} incomplete events are in files: {account:?}"));
     }

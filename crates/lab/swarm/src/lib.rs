@@ -189,7 +189,7 @@ impl Plan {
             time_to_connect: self.time_to_connect(),
             planted: self.planted,
             checks: true,
-            withheld: self.withheld(),
+            withheld: self.demanded_robs(),
             steps_max: self.steps_max(),
             applications,
             readout,

@@ -167,8 +167,8 @@ impl Plan {
     }
 
     /// The buffers of such sources.
-    pub(super) fn withheld(&self) -> BTreeSet<u32> {
-        let each = self.sources().iter().filter(|drawn| drawn.is_whole_or_missing());
+    pub(super) fn demanded_robs(&self) -> BTreeSet<u32> {
+        let each = self.sources().into_iter().filter(Drawn::is_whole_or_missing);
         each.map(|drawn| self.robs(drawn.ros)[usize::from(drawn.rob)]).collect()
     }
 

@@ -3,6 +3,7 @@
 //! components, most of them fragments, as there.
 
 use dataflow::work_kind::WorkKind;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use assembly::Assembly;
@@ -58,6 +59,7 @@ fn setup(events: u64) -> Setup {
         time_to_connect: Duration::from_millis(1),
         planted: None,
         checks: false,
+        withheld: BTreeSet::new(),
         steps_max: u64::MAX,
     }
 }

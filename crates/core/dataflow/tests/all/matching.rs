@@ -170,8 +170,8 @@ fn data_of_events_that_were_cleared_without_them_leave_room_for_those_of_an_even
         } else {
             ros.pass(came.chain([cleared]))
         };
-        let orders = both.iter().filter(|action| matches!(action, Action::Link { .. }));
-        let is_off = orders.last() == Some(&Action::Link { rob: DEVICE, order: LinkOrder::Off });
+        let mut orders = both.iter().filter(|action| matches!(action, Action::Link { .. }));
+        let is_off = orders.next_back() == Some(&Action::Link { rob: DEVICE, order: LinkOrder::Off });
         assert!(!is_off, "clears first: {clears_first}: {both:?}");
         ros.pass((5..9).map(|count| data(count, count + 1)));
         assert_eq!(ros.fragments([6, 7]), [Some([1, 0]); 2]);
