@@ -1,5 +1,5 @@
 //! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]), where it is found by event
-//! ([`event_manager`]), events in hand ([`event_map`], [`few_events`]). There are also repeatable [`random`] numbers, [`histogram`]s,
+//! ([`event_manager`]), events in hand ([`event_map`]). There are also repeatable [`random`] numbers, [`histogram`]s,
 //! [`losses`] of devices, [`sources`] at the ends of links, and which events are shown ([`sampling`]).
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
@@ -12,7 +12,6 @@ pub mod bulk;
 pub mod causes;
 pub mod event_manager;
 pub mod event_map;
-pub mod few_events;
 pub mod histogram;
 pub mod ids;
 pub mod losses;

@@ -3,6 +3,7 @@
 pub mod clear_sequence;
 pub mod cleared_ids;
 pub mod clears;
+pub(crate) mod few_events;
 pub mod fragment;
 pub mod pusher;
 pub(crate) mod replies;

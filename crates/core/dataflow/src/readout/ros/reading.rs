@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use super::{Ros, Waiting};
 use crate::component::{Outbox, Ticket, Work};
 use crate::message::EventInfo;
+use crate::readout::few_events::FewEvents;
 use crate::readout::requests::Request;
-use base::few_events::FewEvents;
 use base::ids::NodeId;
 use base::time::Time;
 

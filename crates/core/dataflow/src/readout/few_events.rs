@@ -2,20 +2,19 @@
 
 use alloc::collections::VecDeque;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// A set of event numbers that mostly come in order and go in order: then an operation looks at its ends.
 ///
 /// An empty set holds hardly any memory: thousands of read-out systems in a process then use the same, which stays in the cache.
 #[derive(Debug, Default)]
-pub struct FewEvents {
+pub(crate) struct FewEvents {
     rising: VecDeque<EventId>,
 }
 
 impl FewEvents {
     /// Adds an event, unless it is there.
-    #[inline]
-    pub fn insert(&mut self, event: EventId) {
+    pub(crate) fn insert(&mut self, event: EventId) {
         if self.rising.back().is_none_or(|last| *last < event) {
             return self.rising.push_back(event);
         }
@@ -25,14 +24,11 @@ impl FewEvents {
     }
 
     /// Room for so many more.
-    #[inline]
-    pub fn reserve(&mut self, count: usize) {
+    pub(crate) fn reserve(&mut self, count: usize) {
         self.rising.reserve(count);
     }
 
-    /// Takes an event out, if it is there.
-    #[inline]
-    pub fn remove(&mut self, event: EventId) {
+    pub(crate) fn remove(&mut self, event: EventId) {
         if self.rising.front() == Some(&event) {
             self.rising.pop_front();
         } else if let Ok(place) = self.rising.binary_search(&event) {
@@ -43,29 +39,20 @@ impl FewEvents {
         }
     }
 
-    /// Whether an event is there.
-    #[inline]
-    pub fn contains(&self, event: EventId) -> bool {
+    pub(crate) fn contains(&self, event: EventId) -> bool {
         self.rising.back().is_some_and(|last| event <= *last) && self.rising.binary_search(&event).is_ok()
     }
 
-    /// How many there are.
-    #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rising.len()
     }
 
-    /// Whether there is none.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rising.is_empty()
     }
 
     /// Asserts that they are in order.
-    ///
-    /// # Panics
-    /// If they are not.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         assert!(self.rising.iter().is_sorted_by(|first, second| first < second), "rising events");
     }
 }
