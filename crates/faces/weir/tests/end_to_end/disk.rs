@@ -117,7 +117,7 @@ fn a_file_that_the_disk_did_not_take_left_a_residual() {
         running.signal(Signal::SIGINT);
         let ended = running.end().expect(4);
         disk.fail(false);
-        let words = "events in files that cannot be closed do not count as recorded";
+        let words = "events in no file that is closed do not count as recorded";
         assert!(ended.stderr.contains("cannot sync") && ended.stderr.contains(words), "{}", ended.stderr);
         let (lost, left) = lost_in_recording(&ended);
         let [left] = &left[..] else { panic!("{left:?}") };
