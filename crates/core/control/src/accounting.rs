@@ -238,7 +238,7 @@ impl Books<'_> {
     fn built_at_least(&self) -> u64 {
         let sfi = self.sfi();
         let recorded = if self.has(Role::Sfo) { self.recorded() } else { 0 };
-        // What was dropped for want of a source may be in a file all the same, if another copy had the source.
+        // The filter may have dropped one copy of an event, and the recorder may have another one in a file.
         let dropped = if self.has(Role::Efd) { self.efd().dropped_incomplete } else { 0 };
         sum([sfi.built_complete, sfi.built_incomplete]).max(sum([sfi.rejected.saturating_sub(dropped), recorded]))
     }

@@ -169,8 +169,8 @@ impl Fit {
         u64::try_from(source.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// What lies further from the line at a time of the reference does not belong to it, ns. Beyond the line its slope may be wrong:
-    /// the further, the more is taken.
+    /// How far from the line a pair may lie that belongs to it, ns, at a time of the reference. It grows beyond the end of the line, since
+    /// the slope may be wrong.
     pub fn tolerance_at(&self, reference: u64) -> u64 {
         let near = self.quality_ns.saturating_mul(TOLERANCE).max(TOLERANCE_MIN_NS);
         let beyond = u128::from(reference.saturating_sub(self.at));
@@ -190,8 +190,8 @@ fn gain(drift: i64, from: u64, to: u64) -> i128 {
     (i128::from(to) - i128::from(from)) * i128::from(drift) / UNIT
 }
 
-/// How fast a clock goes that was measured along a line of this quality and length. As far as the measurement is worse than what clocks
-/// differ by, the clock is taken to be as most are.
+/// How fast a clock goes, from the slope of a line of this quality and length. The less the slope is worth beside what clocks differ by,
+/// the less of it counts.
 fn likely(drift: i64, quality_ns: u64, span_ns: u64) -> i64 {
     let error = (i128::from(quality_ns) * UNIT / i128::from(span_ns.max(1))).min(UNIT);
     let usual = DRIFT_USUAL * DRIFT_USUAL;

@@ -147,19 +147,16 @@ impl Writer {
     pub(crate) fn keep_what_is_durable(&mut self) {
         let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return };
         let Extent { mark, events, first_copies, event_bytes } = open.durable.clone();
-        if open.events > events {
-            let cut = open.events - events;
-            self.remarks.push(format!(
-                "{}: {cut} events behind the last durable one were cut off, and are not recorded",
-                self.name
-            ));
+        let (cut, cut_bytes) = (open.events - events, open.event_bytes - event_bytes);
+        if cut > 0 {
+            let name = &self.name;
+            self.remarks
+                .push(format!("{name}: {cut} events behind the last durable one were cut off, and are not recorded"));
         }
-        self.sequence.take_back(open.events - events, open.event_bytes - event_bytes);
-        self.lost = self.lost.plus(Unfinished {
-            first_copies: u64::from(open.first_copies - first_copies),
-            copies: u64::from(open.events - events),
-            event_bytes: open.event_bytes - event_bytes,
-        });
+        self.sequence.take_back(cut, cut_bytes);
+        let first_copies_cut = u64::from(open.first_copies - first_copies);
+        let cut = Unfinished { first_copies: first_copies_cut, copies: u64::from(cut), event_bytes: cut_bytes };
+        self.lost = self.lost.plus(cut);
         (open.events, open.first_copies, open.event_bytes) = (events, first_copies, event_bytes);
         open.output.keep_only(mark);
         // An end record that was written belonged to more events.

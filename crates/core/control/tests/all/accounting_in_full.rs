@@ -257,6 +257,6 @@ fn events_that_were_recorded_and_then_dropped_left_a_residual() {
         assert_eq!((found.recorded, found.residual), (107, 0), "{found:#?}");
         assert_eq!((found.filter_accepted, found.filter_rejected), (99, 43), "{found:#?}");
     }
-    // Where all live that decide, a recorder that has returned may have taken events twice.
+    // If all live that decide, each event has one fate. The recorder has returned, and may have taken some twice.
     assert_eq!(account(&counts, &[SFO], false).residual, 3);
 }

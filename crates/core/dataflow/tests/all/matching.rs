@@ -155,7 +155,7 @@ fn a_device_that_is_off_goes_on_when_an_event_waits_for_it_and_there_is_room() {
     assert_eq!(ros.pass([at(5)]), [order(LinkOrder::On)]);
 }
 
-/// What had come for events that were cleared without it filled the link, and no later event could ever have its own.
+/// Data of events that were cleared without them filled the link. So the data of later events could not come.
 #[test]
 fn data_of_events_that_were_cleared_without_them_leave_room_for_those_of_an_event_that_waits() {
     let rule = Rule { axis: Axis::Count, ..Rule::default() };

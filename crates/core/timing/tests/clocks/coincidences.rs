@@ -62,12 +62,9 @@ fn pauses_soon_after_the_first_triggers_lose_no_clock() {
         beam.clock.wild = 0.0;
         let mut coincidence = Coincidence::new(10_000, true);
         for _ in 0..400 {
-            let (_, reference, source) = beam.next();
-            coincidence.lead(reference);
-            coincidence.follow(source);
-            assert_eq!(coincidence.judge(), None, "seed {seed}");
+            assert_eq!(pair(&mut coincidence, &mut beam), None, "seed {seed}");
             if let Some(fit) = coincidence.clock().fit() {
-                let off = (coincidence.source_at(reference) as f64 - reference as f64 - beam.offset_ns()).abs();
+                let off = is_off_by(&coincidence, &beam);
                 assert!(off < 10_000.0, "seed {seed}: {off} {fit:?}");
             }
         }
@@ -87,11 +84,8 @@ fn a_clock_that_a_long_pause_has_lost_is_found_once() {
         for trigger in 0..600 {
             // Within the first pause the clock steps, too.
             beam.clock.offset_ns = if trigger < 150 { 0.0 } else { 1e6 };
-            let (_, reference, source) = beam.next();
-            coincidence.lead(reference);
-            coincidence.follow(source);
-            jumps.extend(coincidence.judge());
-            let off = (coincidence.source_at(reference) as f64 - reference as f64 - beam.offset_ns()).abs();
+            jumps.extend(pair(&mut coincidence, &mut beam));
+            let off = is_off_by(&coincidence, &beam);
             assert!(!(290..299).contains(&trigger) || off < 10_000.0, "seed {seed}, {trigger}: {off}");
         }
         // Later pauses may lose it by what its slope is wrong, each once.
@@ -111,10 +105,7 @@ fn a_step_among_data_that_are_near_by_chance_is_found() {
         let mut jumps = Vec::new();
         for trigger in 0..1_000 {
             beam.clock.offset_ns = if trigger < 300 { 0.0 } else { 3e6 };
-            let (_, reference, source) = beam.next();
-            coincidence.lead(reference);
-            coincidence.follow(source);
-            jumps.extend(coincidence.judge());
+            jumps.extend(pair(&mut coincidence, &mut beam));
         }
         let [Jump { by, .. }] = jumps[..] else { panic!("seed {seed}: {jumps:?}") };
         assert!((by - 3_000_000).abs() < 10_000, "seed {seed}: {by}");
@@ -169,9 +160,21 @@ impl Run {
         jumps
     }
 
-    /// How far from the truth it expects the source now, ns.
     fn is_off_by(&self) -> f64 {
-        let expected = self.coincidence.source_at(self.newest) as f64 - self.newest as f64;
-        (expected - self.beam.offset_ns()).abs()
+        is_off_by(&self.coincidence, &self.beam)
     }
+}
+
+/// The next trigger, and its data.
+fn pair(coincidence: &mut Coincidence, beam: &mut Beam) -> Option<Jump> {
+    let (_, reference, source) = beam.next();
+    coincidence.lead(reference);
+    coincidence.follow(source);
+    coincidence.judge()
+}
+
+/// How far from the truth the source is expected now, ns.
+fn is_off_by(coincidence: &Coincidence, beam: &Beam) -> f64 {
+    let reference = beam.now_ns as u64;
+    (coincidence.source_at(reference) as f64 - reference as f64 - beam.offset_ns()).abs()
 }
