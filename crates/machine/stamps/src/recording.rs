@@ -27,16 +27,19 @@ impl Recording {
         arm(STAMPS_PER_THREAD);
         let begun = source().ok_or_else(|| io::Error::other("stamps are not armed"));
         let begun = begun.map_err(|cause| TraceError::File { path: directory.to_owned(), cause });
-        let started = begun.and_then(|source| TraceWriter::create(directory, process, source)).and_then(|writer| {
-            let (stop, stopped) = sync_channel(1);
-            let path = writer.path().to_owned();
-            let thread = thread::Builder::new().name(THREAD.into()).spawn(move || record(writer, &stopped));
-            match thread {
-                Ok(thread) => Ok(Self { path, stop, thread }),
-                Err(cause) => Err(TraceError::File { path, cause }),
-            }
-        });
+        let started = begun.and_then(|source| TraceWriter::create(directory, process, source)).and_then(Self::of);
         started.inspect_err(|_| disarm())
+    }
+
+    /// Of this writer, by a thread of its own.
+    pub(crate) fn of(writer: TraceWriter) -> Result<Self, TraceError> {
+        let (stop, stopped) = sync_channel(1);
+        let path = writer.path().to_owned();
+        let thread = thread::Builder::new().name(THREAD.into()).spawn(move || record(writer, &stopped));
+        match thread {
+            Ok(thread) => Ok(Self { path, stop, thread }),
+            Err(cause) => Err(TraceError::File { path, cause }),
+        }
     }
 
     /// Where the file is.

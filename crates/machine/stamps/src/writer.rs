@@ -87,6 +87,12 @@ impl TraceWriter {
         Self { bytes_max, ..self }
     }
 
+    /// Onto a disk that has become full.
+    #[cfg(test)]
+    pub(crate) fn with_full_disk(self) -> Self {
+        Self { file: File::options().write(true).open("/dev/full").expect("Linux has this device"), ..self }
+    }
+
     fn put(&mut self, Drained { ring, name, lost, stamps }: Drained) {
         if stamps.is_empty() && lost == 0 {
             return;

@@ -8,6 +8,7 @@ use base::ids::NodeId;
 use base::time::Time;
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
+use stamps::file::TraceError;
 use stamps::switch::{self, Owner};
 
 use super::Host;
@@ -26,42 +27,44 @@ struct Clerk {
     answers: Receiver<Answer>,
 }
 
+#[derive(Debug)]
 struct Order {
     to: NodeId,
     command: Command,
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Answer {
     /// An order to this component is carried out; where the file is, or what went wrong.
     Done { to: NodeId, file: Result<String, String> },
-    /// A trace ended by itself, which this component was told to begin.
+    /// A trace ended by itself: that which this component was told to begin, or one of the process before it.
     Broken { to: NodeId, reason: String },
 }
 
 impl Clerk {
     fn start() -> std::io::Result<Self> {
         let ((orders, ordered), (answer, answers)) = (sync_channel(ORDERS_MAX), sync_channel(ORDERS_MAX));
-        thread::Builder::new().name("stamps".into()).spawn(move || work(&ordered, &answer))?;
+        thread::Builder::new().name("stamps".into()).spawn(move || work(&ordered, &answer, switch::broken))?;
         Ok(Self { orders, answers })
     }
 }
 
-/// Until nobody orders any more, or hears answers.
-fn work(ordered: &Receiver<Order>, answer: &SyncSender<Answer>) {
+/// Until nobody orders any more, or hears answers. `broken` says why a trace of this owner ended by itself, once.
+fn work(ordered: &Receiver<Order>, answer: &SyncSender<Answer>, broken: impl Fn(Owner) -> Option<TraceError>) {
     let mut begun = None;
     loop {
-        let next = match ordered.recv_timeout(BETWEEN_LOOKS) {
+        let (whose, done) = match ordered.recv_timeout(BETWEEN_LOOKS) {
             Ok(Order { to, command }) => {
                 begun = (command != Command::NoStamps).then_some(to);
-                Answer::Done { to, file: carry_out(command) }
+                // It may have followed one of the process, whose owner looks no more until it ends.
+                (Owner::Process, Some(Answer::Done { to, file: carry_out(command) }))
             }
-            Err(RecvTimeoutError::Timeout) => match (begun, switch::broken(Owner::RunControl)) {
-                (Some(to), Some(error)) => Answer::Broken { to, reason: error.to_string() },
-                _ => continue,
-            },
+            Err(RecvTimeoutError::Timeout) => (Owner::RunControl, None),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        if answer.send(next).is_err() {
+        let error = begun.and_then(|to| Some((to, broken(whose)?)));
+        let ended = error.map(|(to, error)| Answer::Broken { to, reason: error.to_string() });
+        if ended.into_iter().chain(done).any(|next| answer.send(next).is_err()) {
             return;
         }
     }
@@ -141,3 +144,41 @@ const ORDERS_MAX: usize = 4096;
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// How soon an answer is seen by a process that has nothing else to do.
 const BETWEEN_ANSWERS: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Nobody else would hear of it before the process ends.
+    #[test]
+    fn a_broken_trace_of_the_process_is_told_by_what_run_control_begins_in_its_place() {
+        // Nothing can begin there: this is no test of files.
+        let nowhere = Path::new("/dev/null/nothing");
+        switch::prepare(nowhere, "test");
+        let left = Cell::new(true);
+        let broken = |owner| {
+            let cause = io::Error::other("the disk is full");
+            (owner == Owner::Process && left.take()).then(|| TraceError::File { path: "trace".into(), cause })
+        };
+        let ((orders, ordered), (answer, answers)) = (sync_channel(4), sync_channel(4));
+        let to = NodeId(3);
+        for command in [Command::NoStamps, Command::Stamps, Command::StampPolls] {
+            orders.send(Order { to, command }).unwrap();
+        }
+        drop(orders);
+        work(&ordered, &answer, broken);
+        drop(answer);
+        let told = answers.iter().map(|answer| match answer {
+            Answer::Done { file, .. } => file,
+            Answer::Broken { reason, .. } => Ok(reason),
+        });
+        let told: Vec<_> = told.collect();
+        assert_eq!(told[..2], [Ok(String::new()), Ok("trace: the disk is full".to_owned())]);
+        assert!(told[2..].iter().all(|file| file.as_ref().is_err_and(|why| why.starts_with("/dev/null/nothing"))));
+        assert_eq!(told.len(), 4, "it is told once: {told:?}");
+    }
+}
