@@ -194,7 +194,7 @@ impl Checker<'_> {
         self.cores_of("processes.cores", "", &partition.processes.cores);
         for (place, host) in partition.host.iter().enumerate() {
             if let Some(cores) = &host.cores {
-                self.cores_of(&format!("host.{place}.cores"), &format!("host {}: ", host.name), cores);
+                self.cores_of(&format!("host.{place}.cores"), &partition.whose(Some(place)), cores);
             }
         }
     }

@@ -92,6 +92,11 @@ impl Partition {
         }
     }
 
+    /// What a message about a host, by its place in `host`, begins with: `host NAME: `. Nothing of this machine without hosts.
+    pub fn whose(&self, host: Option<usize>) -> String {
+        host.map(|host| format!("host {}: ", self.host[host].name)).unwrap_or_default()
+    }
+
     fn cores_on(&self, host: Option<usize>) -> &Cores {
         host.and_then(|host| self.host[host].cores.as_ref()).unwrap_or(&self.processes.cores)
     }

@@ -131,7 +131,7 @@ impl Judge<'_> {
         }
         for (place, host) in partition.host.iter().enumerate().filter(|(_, host)| host.launcher == Launcher::Local) {
             let cores = host.cores.as_ref().unwrap_or(of_all);
-            self.cores_here(&partition.key_of_cores(Some(place)), &format!("host {}: ", host.name), cores);
+            self.cores_here(&partition.key_of_cores(Some(place)), &partition.whose(Some(place)), cores);
         }
     }
 

@@ -101,9 +101,7 @@ impl Hands<'_, Child<'_>> {
         if let Some(core) = assembly.core_of(node) {
             pin_to_cpu(core as usize).map_err(|error| {
                 let host = assembly.host_of(node);
-                let key = assembly.partition.key_of_cores(host);
-                let whose =
-                    host.map(|host| format!("host {}: ", assembly.partition.host[host].name)).unwrap_or_default();
+                let (key, whose) = (assembly.partition.key_of_cores(host), assembly.partition.whose(host));
                 format!("{key}: {whose}core {core}: {error}: expected one of {:?}", allowed_cpus())
             })?;
         }
