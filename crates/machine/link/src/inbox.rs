@@ -44,6 +44,12 @@ impl Inbox {
         assert!(self.end <= self.bytes.len(), "no more was read than there was room");
     }
 
+    /// Adds bytes that were read elsewhere; there is room for them.
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.room()[..bytes.len()].copy_from_slice(bytes);
+        self.filled(bytes.len());
+    }
+
     /// The next head, if it is there.
     pub(crate) fn head(&self) -> Result<Option<RecordHead>, Violation> {
         self.unread().first_chunk::<HEAD_BYTES>().map(RecordHead::decode).transpose()

@@ -68,10 +68,9 @@ pub(crate) fn read(socket: &OwnedFd, bytes: &mut [u8]) -> Result<Option<usize>, 
     }
 }
 
-/// As [`read`], first into `first`, then into `second`.
-pub(crate) fn read_both(socket: &OwnedFd, first: &mut [u8], second: &mut [u8]) -> Result<Option<usize>, Lost> {
-    let mut slices = [IoSliceMut::new(first), IoSliceMut::new(second)];
-    match retry_on_intr(|| rustix::io::readv(socket, &mut slices)) {
+/// As [`read`], to these places one after the other.
+pub(crate) fn read_to(socket: &OwnedFd, places: &mut [IoSliceMut<'_>]) -> Result<Option<usize>, Lost> {
+    match retry_on_intr(|| rustix::io::readv(socket, &mut *places)) {
         Ok(0) => Err(Lost::Closed),
         Ok(read) => Ok(Some(read)),
         Err(Errno::AGAIN) => Ok(None),

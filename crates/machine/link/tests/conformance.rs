@@ -9,7 +9,7 @@ use base::time::Time;
 use bench::raw::RawStream;
 use bench::{Bench, CARRIERS, Came, Carrier, PAGES, SIZE_MAX};
 use link::wire::RecordHead;
-use link::{Flags, Head, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings};
+use link::{Flags, Head, Kind, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings};
 
 #[test]
 fn fragments_come_as_they_were_sent() {
@@ -45,7 +45,10 @@ fn head(index: usize) -> Head {
 
 /// Of all lengths from nothing to the longest.
 fn payload(index: usize) -> Vec<u8> {
-    let len = (index * 331) % (SIZE_MAX + 1);
+    bytes(index, (index * 331) % (SIZE_MAX + 1))
+}
+
+fn bytes(index: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + index) as u8).collect()
 }
 
@@ -64,6 +67,60 @@ fn a_fragment_that_comes_in_two_parts_waits_for_room() {
     bench.room = 1;
     let came = bench.until(|came| !came.is_empty());
     assert_eq!(came[0].fragment().unwrap().payload, b"a half\n\n");
+}
+
+/// Most are as long as those before, so that their places are foreseen; others, and marks, come instead.
+#[test]
+fn what_is_foreseen_comes_as_it_was_sent_and_so_does_what_is_not() {
+    let lens: Vec<usize> =
+        [vec![8000; 12], vec![7999], vec![8000; 3], vec![0; 3], vec![8000; 9], vec![SIZE_MAX; 4], vec![5000; 20]]
+            .concat();
+    let mut stream = Vec::new();
+    for (index, len) in lens.iter().enumerate() {
+        let head =
+            RecordHead::of_fragment(&head(index), *len as u32, index as u64, 7, || crc32c::crc32c(&bytes(index, *len)));
+        stream.extend(head.encode());
+        stream.extend(bytes(index, *len));
+        if index % 5 == 4 {
+            let idle = RecordHead {
+                number: 3 * index as u64,
+                flags: Flags::NUMBER,
+                run: 7,
+                ..RecordHead::plain(Kind::Idle, 0)
+            };
+            stream.extend(idle.encode());
+        }
+    }
+    for chunk in [997, 7_919, 8_048, 24_001, 150_000] {
+        for room in [1, 2, PAGES] {
+            let mut bench = Bench::new(Carrier::Tcp);
+            let mut raw = RawStream::connected(&mut bench);
+            bench.room = room;
+            let mut came = Vec::new();
+            for chunk in stream.chunks(chunk) {
+                raw.0.write_all(chunk).unwrap();
+                bench.poll();
+                came.extend(bench.until(|_| true));
+            }
+            let of_all = lens.len() + lens.len() / 5;
+            while came.len() < of_all {
+                came.extend(bench.until(|came| !came.is_empty()));
+            }
+            let mut came = came.into_iter();
+            for (index, len) in lens.iter().enumerate() {
+                let Some(Came::Fragment(found)) = came.next() else { panic!("{chunk} {room}: no fragment {index}") };
+                assert_eq!(
+                    (found.head.number, found.payload),
+                    (head(index).number, bytes(index, *len)),
+                    "{chunk} {room}"
+                );
+                assert!(found.faults.is_empty());
+                if index % 5 == 4 {
+                    assert_eq!(came.next(), Some(Came::Idle { number: 3 * index as u64, time: 0 }));
+                }
+            }
+        }
+    }
 }
 
 #[test]

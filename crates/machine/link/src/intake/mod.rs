@@ -7,6 +7,7 @@ mod device;
 mod doorway;
 mod files;
 mod folder;
+mod foresight;
 mod line;
 mod phase;
 mod rival;

@@ -1,16 +1,19 @@
 //! A source behind a stream of bytes (TCP).
 
+use std::io::IoSliceMut;
+
 use transport::page_pool::{Page, Pool};
 
 use super::book::{Book, Entry};
 use super::channel::Channel;
+use super::foresight::Foresight;
 use super::stranger::Stranger;
 use super::{Arrival, IntakeCounters, IntakeParameters};
 use crate::greeting::text;
 use crate::inbox::Inbox;
 use crate::kind::Kind;
 use crate::record::{HEAD_BYTES, RecordHead};
-use crate::socket::{Lost, read, read_both};
+use crate::socket::{Lost, read_to};
 
 /// A connection with a source.
 pub(super) struct StreamLine {
@@ -23,6 +26,7 @@ pub(super) struct StreamLine {
     whole: Vec<(RecordHead, Page)>,
     /// Taken from the pool, many at a time.
     pages: Vec<Page>,
+    foresight: Foresight,
     held: Held,
 }
 
@@ -58,6 +62,7 @@ impl StreamLine {
             partial: None,
             whole: Vec::with_capacity(GROUP),
             pages: Vec::with_capacity(PAGES_AT_ONCE),
+            foresight: Foresight::new(parameters.headroom),
             held: Held::Nothing,
         }
     }
@@ -93,7 +98,9 @@ impl StreamLine {
         self.channel.check_heard()?;
         let (mut left, mut is_busy) = (room, false);
         for _ in 0..room + OTHERS_PER_POLL {
-            self.held = self.step(&mut left, pool, counters, deliver)?;
+            self.held = self.step(left, pool, counters, deliver)?;
+            left -= self.whole.len();
+            self.whole.drain(..).for_each(|(head, page)| deliver(counters.fragment(&head, page, self.headroom)));
             if self.held != Held::Nothing {
                 break;
             }
@@ -102,71 +109,57 @@ impl StreamLine {
         Ok(is_busy)
     }
 
-    /// Some fragments, or one other record, or as much of it as there is.
+    /// Gets on with some fragments, or with one other record, as far as it is there. No more than `left` fragments become whole.
     fn step(
         &mut self,
-        left: &mut usize,
+        left: usize,
         pool: &Pool,
         counters: &mut IntakeCounters,
         deliver: &mut dyn FnMut(Arrival),
     ) -> Result<Held, Lost> {
-        if self.partial.is_none() && self.gather(*left, pool) {
-            *left -= self.whole.len();
-            self.whole.drain(..).for_each(|(head, page)| deliver(counters.fragment(&head, page, self.headroom)));
-            return Ok(Held::Nothing);
-        }
-        while self.partial.is_none() {
-            let Some(head) = self.inbox.head()? else {
-                if !self.read()? {
-                    return Ok(Held::Bytes);
-                }
-                continue;
+        if self.partial.is_none() {
+            self.gather(left, pool);
+            if !self.whole.is_empty() {
+                return Ok(Held::Nothing);
+            }
+            let Some(head) = self.inbox.head()? else { return self.read(left, pool) };
+            let page = match self.book.check(&head)? {
+                Entry::Fragment if left == 0 => return Ok(Held::Room),
+                Entry::Fragment => match take_page(&mut self.pages, pool) {
+                    None => return Ok(Held::Page),
+                    page => page,
+                },
+                Entry::Stale => None,
+                Entry::Other if self.hear(&head, deliver)? => return Ok(Held::Nothing),
+                Entry::Other => return self.read(left, pool),
             };
-            match self.book.check(&head)? {
-                Entry::Fragment if *left == 0 => return Ok(Held::Room),
-                Entry::Fragment => {
-                    let Some(page) = take_page(&mut self.pages, pool) else { return Ok(Held::Page) };
-                    self.inbox.skip(HEAD_BYTES);
-                    self.partial = Some(Partial { head, page: Some(page), filled: 0 });
-                }
-                Entry::Stale => {
-                    self.inbox.skip(HEAD_BYTES);
-                    self.partial = Some(Partial { head, page: None, filled: 0 });
-                }
-                Entry::Other => {
-                    if self.hear(&head, deliver)? {
-                        return Ok(Held::Nothing);
-                    }
-                    if !self.read()? {
-                        return Ok(Held::Bytes);
-                    }
-                }
-            }
+            self.inbox.skip(HEAD_BYTES);
+            self.partial = Some(Partial { head, page, filled: 0 });
         }
-        while !self.fill_from_inbox() {
-            if !self.read()? {
-                return Ok(Held::Bytes);
-            }
+        if !self.fill_from_inbox() {
+            return self.read(left, pool);
         }
         // It was begun in a poll that had room for it, and is complete in one that may have none.
-        if *left == 0 && self.partial.as_ref().is_some_and(|partial| partial.page.is_some()) {
+        if left == 0 && self.partial.as_ref().is_some_and(|partial| partial.page.is_some()) {
             return Ok(Held::Room);
         }
-        let Some(Partial { head, page, .. }) = self.partial.take() else { return Ok(Held::Nothing) };
-        let Some(page) = page else {
-            counters.stale += 1;
-            return Ok(Held::Nothing);
-        };
-        *left -= 1;
-        self.book.note_fragment();
-        deliver(counters.fragment(&head, page, self.headroom));
+        counters.stale += u64::from(!self.complete());
         Ok(Held::Nothing)
     }
 
-    /// Takes some fragments that are in the inbox as a whole; whether there were any. Their payloads are copied to pages one after the
+    /// The fragment is there; false of one that is dropped.
+    fn complete(&mut self) -> bool {
+        let Some(Partial { head, page: Some(page), .. }) = self.partial.take() else { return false };
+        self.book.note_fragment();
+        self.foresight.note(head.len as usize);
+        self.whole.push((head, page));
+        true
+    }
+
+    /// Takes some fragments that are in the inbox as a whole. Their payloads are copied to pages one after the
     /// other, with nothing in between: all else would wait for each copy to end.
-    fn gather(&mut self, most: usize, pool: &Pool) -> bool {
-        let Self { inbox, book, whole, pages, headroom, .. } = self;
+    fn gather(&mut self, most: usize, pool: &Pool) {
+        let Self { inbox, book, whole, pages, headroom, foresight, .. } = self;
         let mut rest = inbox.unread();
         while whole.len() < most.min(GROUP) {
             let Some((head, behind)) = rest.split_first_chunk::<HEAD_BYTES>() else { break };
@@ -177,6 +170,7 @@ impl StreamLine {
             }
             let Some(page) = take_page(pages, pool) else { break };
             book.note_fragment();
+            foresight.note(len);
             whole.push((head, page));
             rest = &behind[len..];
         }
@@ -188,7 +182,6 @@ impl StreamLine {
         }
         let taken = inbox.unread().len() - rest.len();
         inbox.skip(taken);
-        !whole.is_empty()
     }
 
     /// Says what the record says, if it is all there.
@@ -216,34 +209,62 @@ impl StreamLine {
         partial.filled == partial.head.len as usize
     }
 
-    /// Reads what has come: what is missing of a payload straight into its page. False if nothing has.
-    fn read(&mut self) -> Result<bool, Lost> {
+    /// Reads what has come: what is missing of a payload straight to its page, and so what is foreseen.
+    fn read(&mut self, left: usize, pool: &Pool) -> Result<Held, Lost> {
         if !self.channel.readiness.is_readable() {
-            return Ok(false);
+            return Ok(Held::Bytes);
         }
         self.channel.readiness.clear_readable();
-        let room = self.inbox.room();
-        let (read, asked) = match &mut self.partial {
-            Some(Partial { head, page: Some(page), filled }) => {
-                let (place, missing) = (self.headroom + *filled, head.len as usize - *filled);
-                let asked = missing + room.len();
-                let read = read_both(&self.channel.socket, &mut page.bytes_mut()[place..place + missing], room)?;
-                *filled += read.unwrap_or(0).min(missing);
-                self.inbox.filled(read.unwrap_or(0).saturating_sub(missing));
-                (read, asked)
-            }
-            _ => {
-                let asked = room.len();
-                let read = read(&self.channel.socket, room)?;
-                self.inbox.filled(read.unwrap_or(0));
-                (read, asked)
-            }
-        };
+        let is_foreseen = self.foresee(left, pool);
+        let Self { channel, inbox, headroom, partial, foresight, .. } = self;
+        let (mut places, mut missing) = (Vec::new(), 0);
+        if let Some(Partial { head, page: Some(page), filled }) = partial {
+            missing = head.len as usize - *filled;
+            places.push(IoSliceMut::new(&mut page.bytes_mut()[*headroom + *filled..][..missing]));
+        }
+        if is_foreseen {
+            foresight.places(&mut places);
+        } else {
+            places.push(IoSliceMut::new(inbox.room()));
+        }
+        let asked: usize = places.iter().map(|place| place.len()).sum();
+        let read = read_to(&channel.socket, &mut places)?;
         // Less than there was room for was all that there is; the poller says when more comes.
         if read == Some(asked) {
-            self.channel.readiness.set_readable();
+            channel.readiness.set_readable();
         }
-        Ok(read.is_some())
+        let here = read.unwrap_or(0);
+        partial.iter_mut().for_each(|partial| partial.filled += here.min(missing));
+        self.sort(is_foreseen, here.saturating_sub(missing));
+        Ok(if read.is_some() { Held::Nothing } else { Held::Bytes })
+    }
+
+    /// Gives the next fragments their places, if they are foreseen.
+    fn foresee(&mut self, left: usize, pool: &Pool) -> bool {
+        let is_stale = self.partial.as_ref().is_some_and(|partial| partial.page.is_none());
+        if is_stale || !self.inbox.unread().is_empty() {
+            return false;
+        }
+        let most = left.saturating_sub(usize::from(self.partial.is_some()));
+        for _ in 0..self.foresight.wanted(most, INBOX_BYTES) {
+            let Some(page) = take_page(&mut self.pages, pool) else { break };
+            self.foresight.add(page);
+        }
+        self.foresight.has_places()
+    }
+
+    /// So many bytes were read behind the payload that was missing.
+    fn sort(&mut self, is_foreseen: bool, behind: usize) {
+        if !is_foreseen {
+            return self.inbox.filled(behind);
+        }
+        if behind > 0 && self.partial.is_some() {
+            self.complete();
+        }
+        let Self { inbox, book, partial, whole, pages, foresight, .. } = self;
+        if let Some((head, page, filled)) = foresight.sort(behind, book, whole, (inbox, pages)) {
+            *partial = Some(Partial { head, page: Some(page), filled });
+        }
     }
 }
 

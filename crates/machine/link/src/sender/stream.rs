@@ -87,6 +87,7 @@ impl Stream {
     }
 }
 
-const BUFFER_BYTES_MIN: usize = 512 << 10;
+/// Twice what is written at a time: where the socket is full, a longer one would be filled beyond the second cache.
+const BUFFER_BYTES_MIN: usize = 128 << 10;
 /// Of small fragments, so that one system call is little beside what it moves.
 const WRITE_BYTES: usize = 64 << 10;
