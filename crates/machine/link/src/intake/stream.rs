@@ -24,7 +24,7 @@ pub(super) struct StreamLine {
     partial: Option<Partial>,
     /// Fragments whose payloads are in their pages; empty in between.
     whole: Vec<(RecordHead, Page)>,
-    /// Taken from the pool, many at a time.
+    /// Taken from the pool, many at a time; besides those of a read that brought less than it had places for.
     pages: Vec<Page>,
     foresight: Foresight,
     held: Held,
@@ -100,7 +100,10 @@ impl StreamLine {
         for _ in 0..room + OTHERS_PER_POLL {
             self.held = self.step(left, pool, counters, deliver)?;
             left -= self.whole.len();
-            self.whole.drain(..).for_each(|(head, page)| deliver(counters.fragment(&head, page, self.headroom)));
+            for (head, page) in self.whole.drain(..) {
+                self.foresight.note(head.len as usize);
+                deliver(counters.fragment(&head, page, self.headroom));
+            }
             if self.held != Held::Nothing {
                 break;
             }
@@ -126,11 +129,14 @@ impl StreamLine {
             let page = match self.book.check(&head)? {
                 Entry::Fragment if left == 0 => return Ok(Held::Room),
                 Entry::Fragment => match take_page(&mut self.pages, pool) {
+                    Some(page) => Some(page),
                     None => return Ok(Held::Page),
-                    page => page,
                 },
                 Entry::Stale => None,
-                Entry::Other if self.hear(&head, deliver)? => return Ok(Held::Nothing),
+                Entry::Other if self.hear(&head, deliver)? => {
+                    self.foresight.forget();
+                    return Ok(Held::Nothing);
+                }
                 Entry::Other => return self.read(left, pool),
             };
             self.inbox.skip(HEAD_BYTES);
@@ -143,7 +149,9 @@ impl StreamLine {
         if left == 0 && self.partial.as_ref().is_some_and(|partial| partial.page.is_some()) {
             return Ok(Held::Room);
         }
-        counters.stale += u64::from(!self.complete());
+        if !self.complete() {
+            counters.stale += 1;
+        }
         Ok(Held::Nothing)
     }
 
@@ -151,15 +159,14 @@ impl StreamLine {
     fn complete(&mut self) -> bool {
         let Some(Partial { head, page: Some(page), .. }) = self.partial.take() else { return false };
         self.book.note_fragment();
-        self.foresight.note(head.len as usize);
         self.whole.push((head, page));
         true
     }
 
-    /// Takes some fragments that are in the inbox as a whole. Their payloads are copied to pages one after the
-    /// other, with nothing in between: all else would wait for each copy to end.
+    /// Takes some fragments that are in the inbox as a whole. Their payloads are copied to pages one after the other, with nothing in
+    /// between: all else would wait for each copy to end.
     fn gather(&mut self, most: usize, pool: &Pool) {
-        let Self { inbox, book, whole, pages, headroom, foresight, .. } = self;
+        let Self { inbox, book, whole, pages, headroom, .. } = self;
         let mut rest = inbox.unread();
         while whole.len() < most.min(GROUP) {
             let Some((head, behind)) = rest.split_first_chunk::<HEAD_BYTES>() else { break };
@@ -170,7 +177,6 @@ impl StreamLine {
             }
             let Some(page) = take_page(pages, pool) else { break };
             book.note_fragment();
-            foresight.note(len);
             whole.push((head, page));
             rest = &behind[len..];
         }
@@ -215,9 +221,11 @@ impl StreamLine {
             return Ok(Held::Bytes);
         }
         self.channel.readiness.clear_readable();
-        let is_foreseen = self.foresee(left, pool);
+        let is_stale = self.partial.as_ref().is_some_and(|partial| partial.page.is_none());
+        let is_straight = !is_stale && self.inbox.unread().is_empty();
+        let is_foreseen = is_straight && self.foresee(left, pool);
         let Self { channel, inbox, headroom, partial, foresight, .. } = self;
-        let (mut places, mut missing) = (Vec::new(), 0);
+        let (mut places, mut missing) = (Vec::with_capacity(2 + foresight.places_count()), 0);
         if let Some(Partial { head, page: Some(page), filled }) = partial {
             missing = head.len as usize - *filled;
             places.push(IoSliceMut::new(&mut page.bytes_mut()[*headroom + *filled..][..missing]));
@@ -225,7 +233,9 @@ impl StreamLine {
         if is_foreseen {
             foresight.places(&mut places);
         } else {
-            places.push(IoSliceMut::new(inbox.room()));
+            let room = inbox.room();
+            let len = if is_straight && foresight.is_long() { HEAD_BYTES } else { room.len() };
+            places.push(IoSliceMut::new(&mut room[..len]));
         }
         let asked: usize = places.iter().map(|place| place.len()).sum();
         let read = read_to(&channel.socket, &mut places)?;
@@ -235,34 +245,32 @@ impl StreamLine {
         }
         let here = read.unwrap_or(0);
         partial.iter_mut().for_each(|partial| partial.filled += here.min(missing));
-        self.sort(is_foreseen, here.saturating_sub(missing));
+        let behind = here.saturating_sub(missing);
+        if is_foreseen {
+            self.take_foreseen(behind);
+        } else {
+            self.inbox.filled(behind);
+        }
         Ok(if read.is_some() { Held::Nothing } else { Held::Bytes })
     }
 
     /// Gives the next fragments their places, if they are foreseen.
     fn foresee(&mut self, left: usize, pool: &Pool) -> bool {
-        let is_stale = self.partial.as_ref().is_some_and(|partial| partial.page.is_none());
-        if is_stale || !self.inbox.unread().is_empty() {
-            return false;
-        }
         let most = left.saturating_sub(usize::from(self.partial.is_some()));
         for _ in 0..self.foresight.wanted(most, INBOX_BYTES) {
             let Some(page) = take_page(&mut self.pages, pool) else { break };
             self.foresight.add(page);
         }
-        self.foresight.has_places()
+        self.foresight.places_count() > 0
     }
 
     /// So many bytes were read behind the payload that was missing.
-    fn sort(&mut self, is_foreseen: bool, behind: usize) {
-        if !is_foreseen {
-            return self.inbox.filled(behind);
-        }
+    fn take_foreseen(&mut self, behind: usize) {
         if behind > 0 && self.partial.is_some() {
             self.complete();
         }
         let Self { inbox, book, partial, whole, pages, foresight, .. } = self;
-        if let Some((head, page, filled)) = foresight.sort(behind, book, whole, (inbox, pages)) {
+        if let Some((head, page, filled)) = foresight.sort(behind, book, whole, inbox, pages) {
             *partial = Some(Partial { head, page: Some(page), filled });
         }
     }
@@ -280,5 +288,5 @@ const INBOX_BYTES: usize = 256 << 10;
 const PAGES_AT_ONCE: usize = 16;
 /// As many as are copied together: more would leave the first cache again.
 const GROUP: usize = 16;
-/// Records in one poll that are no fragments.
+/// Steps of one poll that end no fragment: other records, and reads.
 const OTHERS_PER_POLL: usize = 64;

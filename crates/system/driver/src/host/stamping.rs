@@ -53,18 +53,20 @@ impl Clerk {
 fn work(ordered: &Receiver<Order>, answer: &SyncSender<Answer>, broken: impl Fn(Owner) -> Option<TraceError>) {
     let mut begun = None;
     loop {
-        let (whose, done) = match ordered.recv_timeout(BETWEEN_LOOKS) {
+        let (owners, done) = match ordered.recv_timeout(BETWEEN_LOOKS) {
             Ok(Order { to, command }) => {
                 begun = (command != Command::NoStamps).then_some(to);
-                // It may have followed one of the process, whose owner looks no more until it ends.
-                (Owner::Process, Some(Answer::Done { to, file: carry_out(command) }))
+                // It may have followed a broken one. Of the process, the owner looks no more until it ends.
+                (&[Owner::RunControl, Owner::Process][..], Some(Answer::Done { to, file: carry_out(command) }))
             }
-            Err(RecvTimeoutError::Timeout) => (Owner::RunControl, None),
+            Err(RecvTimeoutError::Timeout) => (&[Owner::RunControl][..], None),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let error = begun.and_then(|to| Some((to, broken(whose)?)));
-        let ended = error.map(|(to, error)| Answer::Broken { to, reason: error.to_string() });
-        if ended.into_iter().chain(done).any(|next| answer.send(next).is_err()) {
+        let ended = owners.iter().filter_map(|owner| {
+            let (to, error) = (begun?, broken(*owner)?);
+            Some(Answer::Broken { to, reason: error.to_string() })
+        });
+        if ended.chain(done).any(|next| answer.send(next).is_err()) {
             return;
         }
     }

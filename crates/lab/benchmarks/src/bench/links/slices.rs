@@ -4,7 +4,8 @@
 //! trigger a piece is the fragment of an event, and sources send as fast as pieces are taken. Without one a piece is a chunk of
 //! time, which follows the one before it. Such sources run free, by the clock: they send as many pieces in a second as the triggered builder
 //! has just taken. More would have slices left out, fewer would show nothing. So rates can at most be equal: what is compared is whether
-//! the rate is kept, and the processor time of a piece.
+//! the rate is kept, and the processor time of a piece. All have one clock: with clocks of their own, the read-out system would hold the
+//! chunks of all for as long as the last one is behind.
 //!
 //! A slice has one chunk of each source, or ten; an event has one fragment. A slice takes what follows it within a tenth of its length,
 //! too: one more of each source. Rates are of pieces; one in two slices counts once. One process is the
@@ -14,10 +15,12 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use base::ids::Role;
+use base::time::Time;
 use configuration::Partition;
 use dataflow::report::RosCounters;
 use driver::scratch::Scratch;
@@ -154,23 +157,25 @@ fn spawn(building: Building, folder: &Path) -> io::Result<Child> {
 
 /// The life of the sources: they send until their links end.
 pub(in super::super) fn free_main(arguments: &FreeArguments) -> Result<(), LinkError> {
+    let begun = Arc::new(OnceLock::new());
     let sending = |place| {
-        let arguments = arguments.clone();
-        thread::spawn(move || send(&arguments, place))
+        let (arguments, begun) = (arguments.clone(), begun.clone());
+        thread::spawn(move || send(&arguments, place, &begun))
     };
     let all: Vec<_> = (0..arguments.sources).map(sending).collect();
     all.into_iter().try_for_each(|one| one.join().expect("a source does not panic"))
 }
 
-fn send(arguments: &FreeArguments, place: u32) -> Result<(), LinkError> {
+/// A source that starts late has the clock of the others, and sends what it has missed. `begun` is when the first one started.
+fn send(arguments: &FreeArguments, place: u32, begun: &OnceLock<Time>) -> Result<(), LinkError> {
     let &FreeArguments { bytes, every_ns, .. } = arguments;
     let at = Address::Shared(arguments.folder.join(format!("{place}.sock"))).to_string();
     let settings = Settings { name: name(place), id: None, key: None, patience: Duration::from_secs(60) };
     let mut sender = Sender::open(&at, &settings)?;
-    let (mut is_running, mut piece, mut begun) = (false, 0, clock::now());
+    let (mut is_running, mut piece) = (false, 0);
     loop {
         match sender.wait(if every_ns.is_some() { PAUSE } else { WAIT })? {
-            Order::Start { .. } => (is_running, piece, begun) = (true, 0, clock::now()),
+            Order::Start { .. } => is_running = true,
             Order::Stop => {
                 is_running = false;
                 sender.end()?;
@@ -179,7 +184,12 @@ fn send(arguments: &FreeArguments, place: u32) -> Result<(), LinkError> {
             Order::Nothing => {}
         }
         // What of them is over by now.
-        let over = every_ns.map_or(u64::MAX, |every_ns| clock::now().since(begun).as_nanos() as u64 / every_ns);
+        let elapsed = |begun: &Time| clock::now().since(*begun).as_nanos() as u64;
+        let over =
+            every_ns.map_or(
+                u64::MAX,
+                |every_ns| if is_running { elapsed(begun.get_or_init(clock::now)) / every_ns } else { 0 },
+            );
         while is_running && !sender.has_order() && piece < over {
             let Some(slot) = sender.reserve(bytes as usize)? else { break };
             slot.fill(piece as u8);

@@ -68,7 +68,7 @@ impl Numbers {
     }
 
     /// The source returns, if it was there before, when others are at this number.
-    pub(super) fn pass(&mut self, newest: u64) {
+    pub(super) fn catch_up(&mut self, newest: u64) {
         if self.next > 0 {
             self.unwrap.iter_mut().for_each(|unwrap| unwrap.pass(newest));
             self.watched.iter_mut().for_each(|watched| watched.handshake.pass(newest));
@@ -138,9 +138,9 @@ mod tests {
     fn only_who_returns_goes_on_where_the_others_are() {
         for mode in [None, Some(Mode::Eudet)] {
             let mut numbers = Numbers::new(Some(4), mode);
-            numbers.pass(100);
+            numbers.catch_up(100);
             assert_eq!(numbers.of_fragment(&head(Some(1))), (Some(1), None));
-            numbers.pass(100);
+            numbers.catch_up(100);
             assert_eq!(numbers.of_fragment(&head(Some(5))).0, Some(101), "{mode:?}");
         }
     }

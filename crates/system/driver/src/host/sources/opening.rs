@@ -16,6 +16,7 @@ use transport::waker::Waker;
 
 use super::super::players::{Complaints, Player};
 use super::super::{awaited, frames};
+use super::FRAGMENTS_PER_PASS;
 use super::content::Content;
 use super::line::Line;
 use super::numbers::Numbers;
@@ -167,7 +168,7 @@ impl Opening<'_> {
             size_max: TRIGGER_BYTES_MAX,
             headroom: 0,
             tailroom: 0,
-            pages: 2 * self.room,
+            pages: 2 * FRAGMENTS_PER_PASS,
             run: partition.run.number(),
             shared: false,
             frames: None,

@@ -17,7 +17,7 @@ use super::numbers::{Broken, Numbers};
 use super::state::SourceState;
 use super::succession::{Returning, Succession};
 
-/// Hears what comes from a link. The link itself stands beside it: it delivers while this changes.
+/// Hears what comes from a link.
 pub(super) struct Reception {
     /// The source as people know it: with what it is.
     title: String,
@@ -149,7 +149,7 @@ impl Reception {
     }
 
     fn on_up(&mut self, pass: &mut Pass<'_>) {
-        self.numbers.pass(pass.newest);
+        self.numbers.catch_up(pass.newest);
         self.state.set_there(true, "");
         pass.news(LinkNews::Up);
         pass.tell(format!("{} is there", self.title));

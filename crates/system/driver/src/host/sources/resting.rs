@@ -1,4 +1,4 @@
-//! Links between two runs of a process: their sources stay.
+//! What becomes of links when a run ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
