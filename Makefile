@@ -21,7 +21,7 @@ FUZZ_SECONDS ?= 600
 FRESH_SEEDS ?= 2000
 FIRST_SEED ?= $(shell printf %d 0x$$(git rev-parse HEAD 2>/dev/null | cut -c 1-8))000
 # Tests of whole runs wait, for processes and for time, more than they compute.
-TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+TEST_THREADS ?= $(shell echo $$((3 * $$(nproc))))
 # Runs of `make kills`, and mutants of each crate of `make mutants`; the seed that they are drawn from.
 KILLS ?= 300
 MUTANTS ?= 100

@@ -85,13 +85,17 @@ function badge({ alarm, comparison, problem }) {
 }
 
 async function open() {
-  sheet.hidden = opened === null;
-  if (opened === null) return;
+  if (opened === null) {
+    sheet.hidden = true;
+    return;
+  }
   const mine = ticket += 1;
   const told = await get(`histograms/${encodeURIComponent(opened)}`);
   // Another one was opened meanwhile.
   if (mine !== ticket) return;
   const { histogram, reference, comparison, problem, alarm, by, at_ms, run, entries } = told;
+  // It is drawn as wide as it is shown.
+  sheet.hidden = false;
   drawn.draw(histogram, reference);
   show(words, problem ?? (comparison ? `${alarm ? "Differs from" : "Agrees with"} its reference: histograms of one shape differ as much in ${share(comparison.probability)} of all cases.`
     : reference ? "Too few entries for a comparison yet." : "There is no reference."));
