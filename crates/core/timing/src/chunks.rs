@@ -259,8 +259,10 @@ impl<T> Chunks<T> {
         if horizon <= self.horizon {
             return freed;
         }
+        // What ended before the last horizon has left, or is in an event that frees it.
+        let first = self.places.partition_point(|place| place.reach <= self.horizon);
         self.horizon = horizon;
-        for place in self.places.iter_mut().take_while(|place| place.interval.begin <= horizon) {
+        for place in self.places.range_mut(first..).take_while(|place| place.interval.begin <= horizon) {
             if place.interval.end <= horizon && place.events == 0 && place.chunk.take().is_some() {
                 *if place.was_used { &mut freed.used } else { &mut freed.unused } += 1;
             }
