@@ -284,6 +284,7 @@ impl Sfi {
         self.spare.push(building);
     }
 
+    #[inline]
     fn count_pushed(&mut self, taken: Taken) {
         match taken {
             Taken::Used { asked } => {

@@ -411,6 +411,7 @@ impl Ros {
     }
 
     /// For the books of links: what comes now of an event that was answered without it is in no event.
+    #[inline]
     fn note_answered(&mut self, event: EventId, robs: Option<&Named>) {
         if self.links.is_some() {
             let asked = |rob: &usize| robs.is_none_or(|named| named.here.contains(rob));
