@@ -259,7 +259,7 @@ impl<T> Chunks<T> {
         if horizon <= self.horizon {
             return freed;
         }
-        // What ended before the last horizon has left, or is in an event that frees it.
+        // What ended by the last horizon has left, or is in an event that frees it.
         let first = self.places.partition_point(|place| place.reach <= self.horizon);
         self.horizon = horizon;
         for place in self.places.range_mut(first..).take_while(|place| place.interval.begin <= horizon) {

@@ -131,6 +131,7 @@ mod tests {
 
     const HEADROOM: usize = 92;
     const LEN: usize = 8000;
+    const FORMER: u32 = 6;
     const RUN: u32 = 7;
 
     /// What became of bytes that were read to three places of fragments of that length.
@@ -161,7 +162,8 @@ mod tests {
             place[..here.len()].copy_from_slice(here);
         }
         assert!(rest.is_empty(), "the kernel writes no more than there is room for");
-        let (mut book, mut whole, mut pages) = (Book::new(RUN, LEN), Vec::new(), Vec::new());
+        let (mut book, mut whole, mut pages) = (Book::new(FORMER, LEN), Vec::new(), Vec::new());
+        book.start(FORMER);
         book.start(RUN);
         let mut inbox = Inbox::new(4 * LEN);
         let part = foresight.sort(bytes.len(), &mut book, &mut whole, &mut inbox, &mut pages);
@@ -219,8 +221,10 @@ mod tests {
     fn all_from_the_first_that_is_not_as_foreseen_goes_to_the_inbox() {
         let idle = RecordHead { run: RUN, ..RecordHead::plain(crate::kind::Kind::Idle, 0) }.encode().to_vec();
         let mut stale = fragment(1, LEN);
-        stale[44] = 6;
-        for other in [fragment(1, LEN - 1), fragment(1, 2 * LEN), idle, stale, vec![0xff; HEAD_BYTES]] {
+        stale[44] = FORMER as u8;
+        let mut of_no_run = fragment(1, LEN);
+        of_no_run[44] = 5;
+        for other in [fragment(1, LEN - 1), fragment(1, 2 * LEN), idle, stale, of_no_run, vec![0xff; HEAD_BYTES]] {
             let behind = [&other[..], &fragment(2, LEN)].concat();
             let behind = &behind[..behind.len().min(2 * (HEAD_BYTES + LEN))];
             let found = sorted(&[&fragment(0, LEN), behind].concat());

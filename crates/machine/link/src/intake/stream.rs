@@ -24,7 +24,7 @@ pub(super) struct StreamLine {
     partial: Option<Partial>,
     /// Fragments whose payloads are in their pages; empty in between.
     whole: Vec<(RecordHead, Page)>,
-    /// Taken from the pool, many at a time; besides those of a read that brought less than it had places for.
+    /// From the pool, taken many at a time, and those that a foreseen read did not fill.
     pages: Vec<Page>,
     foresight: Foresight,
     held: Held,
@@ -150,6 +150,7 @@ impl StreamLine {
             return Ok(Held::Room);
         }
         if !self.complete() {
+            self.foresight.forget();
             counters.stale += 1;
         }
         Ok(Held::Nothing)
@@ -288,5 +289,5 @@ const INBOX_BYTES: usize = 256 << 10;
 const PAGES_AT_ONCE: usize = 16;
 /// As many as are copied together: more would leave the first cache again.
 const GROUP: usize = 16;
-/// Steps of one poll that end no fragment: other records, and reads.
+/// Steps of one poll beyond one for each fragment.
 const OTHERS_PER_POLL: usize = 64;

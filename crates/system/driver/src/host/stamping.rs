@@ -37,7 +37,7 @@ struct Order {
 enum Answer {
     /// An order to this component is carried out; where the file is, or what went wrong.
     Done { to: NodeId, file: Result<String, String> },
-    /// A trace ended by itself: that which this component was told to begin, or one of the process before it.
+    /// A trace ended by itself: one that run control had begun, or one of the process. This component was the last to be told to begin one.
     Broken { to: NodeId, reason: String },
 }
 
@@ -56,7 +56,8 @@ fn work(ordered: &Receiver<Order>, answer: &SyncSender<Answer>, broken: impl Fn(
         let (owners, done) = match ordered.recv_timeout(BETWEEN_LOOKS) {
             Ok(Order { to, command }) => {
                 begun = (command != Command::NoStamps).then_some(to);
-                // It may have followed a broken one. Of the process, the owner looks no more until it ends.
+                // It may have followed a broken one: without this look, the end of a whole trace would fail with the reason of the one
+                // before. The owner of one of the process looks no more until the process ends.
                 (&[Owner::RunControl, Owner::Process][..], Some(Answer::Done { to, file: carry_out(command) }))
             }
             Err(RecvTimeoutError::Timeout) => (&[Owner::RunControl][..], None),
@@ -157,16 +158,18 @@ mod tests {
 
     /// Nobody else would hear of it before the process ends.
     #[test]
-    fn a_broken_trace_of_the_process_is_told_by_what_run_control_begins_in_its_place() {
+    fn a_broken_trace_is_told_when_run_control_begins_another_in_its_place() {
         // Nothing can begin there: this is no test of files.
         let nowhere = Path::new("/dev/null/nothing");
         switch::prepare(nowhere, "test");
-        let left = Cell::new(true);
+        let left = [Cell::new(true), Cell::new(true)];
         let broken = |owner| {
             let cause = io::Error::other("the disk is full");
-            (owner == Owner::Process && left.take()).then(|| TraceError::File { path: "trace".into(), cause })
+            let (path, left) =
+                if owner == Owner::Process { ("of-process", &left[0]) } else { ("of-control", &left[1]) };
+            left.take().then(|| TraceError::File { path: path.into(), cause })
         };
-        let ((orders, ordered), (answer, answers)) = (sync_channel(4), sync_channel(4));
+        let ((orders, ordered), (answer, answers)) = (sync_channel(4), sync_channel(8));
         let to = NodeId(3);
         for command in [Command::NoStamps, Command::Stamps, Command::StampPolls] {
             orders.send(Order { to, command }).unwrap();
@@ -179,8 +182,9 @@ mod tests {
             Answer::Broken { reason, .. } => Ok(reason),
         });
         let told: Vec<_> = told.collect();
-        assert_eq!(told[..2], [Ok(String::new()), Ok("trace: the disk is full".to_owned())]);
-        assert!(told[2..].iter().all(|file| file.as_ref().is_err_and(|why| why.starts_with("/dev/null/nothing"))));
-        assert_eq!(told.len(), 4, "it is told once: {told:?}");
+        let full = |path| Ok(format!("{path}: the disk is full"));
+        assert_eq!(told[..3], [Ok(String::new()), full("of-control"), full("of-process")]);
+        assert!(told[3..].iter().all(|file| file.as_ref().is_err_and(|why| why.starts_with("/dev/null/nothing"))));
+        assert_eq!(told.len(), 5, "each is told once: {told:?}");
     }
 }

@@ -85,11 +85,11 @@ function badge({ alarm, comparison, problem }) {
 }
 
 async function open() {
+  const mine = ticket += 1;
   if (opened === null) {
     sheet.hidden = true;
     return;
   }
-  const mine = ticket += 1;
   const told = await get(`histograms/${encodeURIComponent(opened)}`);
   // Another one was opened meanwhile.
   if (mine !== ticket) return;

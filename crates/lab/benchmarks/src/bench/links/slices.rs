@@ -183,13 +183,13 @@ fn send(arguments: &FreeArguments, place: u32, begun: &OnceLock<Time>) -> Result
             Order::Closed => return Ok(()),
             Order::Nothing => {}
         }
-        // What of them is over by now.
-        let elapsed = |begun: &Time| clock::now().since(*begun).as_nanos() as u64;
-        let over =
-            every_ns.map_or(
-                u64::MAX,
-                |every_ns| if is_running { elapsed(begun.get_or_init(clock::now)) / every_ns } else { 0 },
-            );
+        // Pieces that are over by now.
+        let over = match every_ns {
+            Some(every_ns) if is_running => {
+                clock::now().since(*begun.get_or_init(clock::now)).as_nanos() as u64 / every_ns
+            }
+            _ => u64::MAX,
+        };
         while is_running && !sender.has_order() && piece < over {
             let Some(slot) = sender.reserve(bytes as usize)? else { break };
             slot.fill(piece as u8);
