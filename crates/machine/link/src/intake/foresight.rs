@@ -71,7 +71,7 @@ impl Foresight {
         }
     }
 
-    /// So many bytes were read to the places. Whole fragments are added to `whole`; the last one, if a part of its payload is missing, is
+    /// So many bytes were read to the places. Whole fragments are added to `whole`. The last one, if a part of its payload is missing, is
     /// returned with the number of bytes that are there. All else is put into the inbox, which is empty, and unused pages into `pages`.
     pub(super) fn sort(
         &mut self,

@@ -4,8 +4,8 @@
 //! trigger a piece is the fragment of an event, and sources send as fast as pieces are taken. Without one a piece is a chunk of
 //! time, which follows the one before it. Such sources run free, by the clock: they send as many pieces in a second as the triggered builder
 //! has just taken. More would have slices left out, fewer would show nothing. So rates can at most be equal: what is compared is whether
-//! the rate is kept, and the processor time of a piece. All have one clock: with clocks of their own, the read-out system would hold the
-//! chunks of all for as long as the last one is behind.
+//! the rate is kept, and the processor time of a piece. All have one clock. Otherwise the read-out system
+//! would hold the chunks of all for as long as the last source is behind.
 //!
 //! A slice has one chunk of each source, or ten; an event has one fragment. A slice takes what follows it within a tenth of its length,
 //! too: one more of each source. Rates are of pieces; one in two slices counts once. One process is the
