@@ -259,7 +259,7 @@ impl<T> Chunks<T> {
         if horizon <= self.horizon {
             return freed;
         }
-        // What ended by the last horizon has left, or is in an event that frees it.
+        // A chunk that ended by the last horizon has left already, unless it is in an event. Then that event frees it.
         let first = self.places.partition_point(|place| place.reach <= self.horizon);
         self.horizon = horizon;
         for place in self.places.range_mut(first..).take_while(|place| place.interval.begin <= horizon) {

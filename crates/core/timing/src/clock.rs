@@ -84,11 +84,9 @@ impl Clock {
         self.block.sort_unstable_by_key(|pair| pair.reference);
         // A slope of too few points says nothing. Without one, the middle pair has the median, since offsets rise or fall evenly.
         let (at, drift) = (self.block[BLOCK / 2].reference, self.fit().map_or(0, |fit| fit.drift));
-        let level = |pair: &Pair| clamp(i128::from(pair.offset) - gain(drift, at, pair.reference));
-        let mut levels: Vec<i64> = self.block.iter().map(level).collect();
-        let offset = median(&mut levels);
-        let mut distances: Vec<u64> = levels.iter().map(|level| level.abs_diff(offset)).collect();
-        Point { at, offset, spread: median(&mut distances) }
+        let pairs = self.block.iter().map(|pair| (pair.reference, pair.offset));
+        let (offset, spread) = level(pairs, drift, at);
+        Point { at, offset, spread }
     }
 
     fn take(&mut self, point: Point) {
@@ -155,10 +153,13 @@ impl Clock {
         let mut spreads: Vec<u64> = self.points.iter().map(|point| point.spread).collect();
         let quality_ns = median(&mut spreads);
         let span_ns = at - self.points.front().map_or(at, |oldest| oldest.at.min(at));
-        let drift = likely(weighted_median(&mut slopes), quality_ns, span_ns);
-        let level = |point: &Point| clamp(i128::from(point.offset) - gain(drift, at, point.at));
-        let mut levels: Vec<i64> = self.points.iter().map(level).collect();
-        Fit { at, offset_ns: median(&mut levels), drift, quality_ns, span_ns }
+        let points = || self.points.iter().map(|point| (point.at, point.offset));
+        let slope = weighted_median(&mut slopes);
+        // Pairs of a block may lie near each other, and its median far from the line of all.
+        let (_, scatter_ns) = level(points(), slope, at);
+        let drift = likely(slope, quality_ns.max(scatter_ns), span_ns);
+        let (offset_ns, _) = level(points(), drift, at);
+        Fit { at, offset_ns, drift, quality_ns, span_ns }
     }
 }
 
@@ -188,6 +189,15 @@ impl Fit {
 /// What a clock of this drift gains between two times, ns.
 fn gain(drift: i64, from: u64, to: u64) -> i128 {
     (i128::from(to) - i128::from(from)) * i128::from(drift) / UNIT
+}
+
+/// The median of offsets at some times, all taken to one time by a drift, and the median distance from it.
+fn level(offsets: impl Iterator<Item = (u64, i64)>, drift: i64, at: u64) -> (i64, u64) {
+    let mut levels: Vec<i64> =
+        offsets.map(|(time, offset)| clamp(i128::from(offset) - gain(drift, at, time))).collect();
+    let middle = median(&mut levels);
+    let mut distances: Vec<u64> = levels.iter().map(|level| level.abs_diff(middle)).collect();
+    (middle, median(&mut distances))
 }
 
 /// How fast a clock goes, from the slope of a line of this quality and length. The less the slope is worth beside what clocks differ by,

@@ -100,7 +100,7 @@ fn what_is_foreseen_comes_as_it_was_sent_and_so_does_what_is_not() {
         for room in [1, 2, PAGES] {
             let mut bench = Bench::new(Carrier::Tcp);
             let mut raw = RawStream::connected(&mut bench);
-            // Where the kernel holds less than the chunks, the test fails instead of waiting for itself.
+            // If the kernel buffers less than a chunk, the test fails instead of waiting for itself.
             raw.0.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
             bench.room = room;
             let mut came = Vec::new();

@@ -92,7 +92,7 @@ impl Partition {
         }
     }
 
-    /// What a message about a host, by its place in `host`, begins with: `host NAME: `. Empty without a host.
+    /// How a message about the host at this place of `host` begins: `host NAME: `. Empty without a host.
     pub fn whose(&self, host: Option<usize>) -> String {
         host.map(|host| format!("host {}: ", self.host[host].name)).unwrap_or_default()
     }

@@ -32,7 +32,7 @@ struct Counts {
     sfis: [SfiCounters; 2],
     efd: EfdCounters,
     sfo: SfoCounters,
-    /// Events and first copies of each file.
+    /// Events and first copies of a file of physics, and of the debug stream.
     files: [[u64; 2]; 2],
 }
 
@@ -84,7 +84,7 @@ fn good() -> Counts {
             ..EfdCounters::default()
         },
         sfo: SfoCounters { recorded: 98, copies: 120, ..SfoCounters::default() },
-        files: [[70, 60], [50, 38]],
+        files: [[112, 90], [8, 8]],
     }
 }
 
@@ -112,14 +112,11 @@ fn account(counts: &Counts, touched: &[NodeId], forced: bool) -> Accounting {
         .collect();
     let living = reports.into_iter().filter(|report| report.role == Role::Dfm || !touched.contains(&report.node));
     let reports: BTreeMap<NodeId, Report> = living.map(|report| (report.node, report)).collect();
-    let files = files.map(|[events, first_copies]| FileRecord {
-        path: String::new(),
-        stream: String::new(),
-        events,
-        first_copies,
-        bytes: 0,
-        adler32: 1,
-    });
+    let file = |[events, first_copies]: [u64; 2], stream: &str| {
+        let (path, stream) = (String::new(), stream.to_owned());
+        FileRecord { path, stream, events, first_copies, bytes: 0, adler32: 1 }
+    };
+    let files = [file(files[0], "physics_Main"), file(files[1], "debug_FilterCrash")];
     Books { applications: &applications, reports: &reports, files: &files, touched, forced }.account()
 }
 
@@ -230,7 +227,7 @@ fn a_death_explains_a_loss_and_no_surplus() {
     let lost = account(&counts, &[EFD], false);
     assert_eq!((lost.lost_after_build, lost.residual), (5, 0), "{lost:#?}");
     // Of these five, three are in files: the dead filter daemon had accepted them.
-    (counts.sfo.recorded, counts.sfo.copies, counts.files[0]) = (103, 125, [75, 65]);
+    (counts.sfo.recorded, counts.sfo.copies, counts.files[0]) = (103, 125, [117, 95]);
     let credited = account(&counts, &[EFD], false);
     assert_eq!((credited.lost_after_build, credited.filter_accepted), (2, 95), "{credited:#?}");
     assert_eq!((credited.recorded, credited.lost_in_recording, credited.residual), (103, 0, 0), "{credited:#?}");
@@ -251,7 +248,7 @@ fn a_death_explains_a_loss_and_no_surplus() {
 fn events_that_were_recorded_and_then_dropped_left_a_residual() {
     let mut counts = good();
     // Two that the recorders had refused, four that were given up by their builder, and three more.
-    (counts.sfo.recorded, counts.sfo.copies, counts.files[0]) = (107, 129, [79, 69]);
+    (counts.sfo.recorded, counts.sfo.copies, counts.files[0]) = (107, 129, [121, 99]);
     for touched in [&[SFIS[0]], &[EFD], &[DFM]] {
         let found = account(&counts, touched, false);
         assert_eq!((found.recorded, found.residual), (107, 0), "{found:#?}");
@@ -259,4 +256,29 @@ fn events_that_were_recorded_and_then_dropped_left_a_residual() {
     }
     // If all live that decide, each event has one fate. The recorder has returned, and may have taken some twice.
     assert_eq!(account(&counts, &[SFO], false).residual, 3);
+}
+
+/// A filter daemon failed for events, or accepted them, and their builder died before it could tell.
+#[test]
+fn an_event_counts_where_its_first_copy_is() {
+    let mut counts = good();
+    // Two that the recorders had refused, and two that their builder gave up.
+    counts.sfo.recorded += 4;
+    for (files, expected) in [([[114, 92], [10, 10]], [92, 10, 46]), ([[116, 94], [8, 8]], [94, 8, 46])] {
+        (counts.files, counts.sfo.copies) = (files, files[0][0] + files[1][0]);
+        let found = account(&counts, &[SFIS[0]], false);
+        let fates = [found.filter_accepted, found.filter_debug, found.filter_rejected];
+        assert_eq!((fates, found.residual), (expected, 0), "{found:#?}");
+    }
+}
+
+/// The copy that counts as built was accepted, and the one in the file had failed.
+#[test]
+fn an_event_that_was_recorded_as_failed_and_accepted_later_has_failed() {
+    let mut counts = good();
+    for (files, expected) in [([[111, 89], [9, 9]], [91, 9]), ([[115, 93], [5, 5]], [93, 7])] {
+        counts.files = files;
+        let found = account(&counts, &[EFD], false);
+        assert_eq!(([found.filter_accepted, found.filter_debug], found.residual), (expected, 0), "{found:#?}");
+    }
 }

@@ -262,6 +262,17 @@ fn a_link_that_is_full_before_the_first_slice_is_whole_lets_grace_end_it() {
     assert_eq!(ros.told([clear(1, 8, &[7])]), told(9), "that was not enough, and nothing else will");
 }
 
+/// What fills the link is in no slice, since another source begins later.
+#[test]
+fn a_link_that_is_full_of_what_is_older_than_the_first_slice_lets_grace_end_that() {
+    let mut ros = Driver::running(timed());
+    ros.told((0..5).map(|at| chunk(0, 710 + at, 720 + at)));
+    let told = ros.told([chunk(1, 1010, 1020)]);
+    assert_eq!(told, [Passed { first: 10, all: 7, any: 11, last: false }]);
+    ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(10)))]);
+    assert_eq!((ros.books(0), ros.books(1)), ([5, 0, 0, 5, 0], [1, 0, 0, 1, 0]), "there is room");
+}
+
 /// A new life of the DFM does not clear what its former life had to.
 #[test]
 fn a_link_that_is_full_of_slices_that_nobody_clears_lets_grace_end_the_next_one() {

@@ -7,7 +7,7 @@ mod slips;
 use base::random::Random;
 use beam::{Beam, Spacing};
 use proptest::prelude::*;
-use timing::clock::{Clock, FITTED_AFTER};
+use timing::clock::{BLOCK, Clock, FITTED_AFTER};
 use timing::unwrap::Unwrap;
 
 #[test]
@@ -50,6 +50,24 @@ fn a_step_of_a_millisecond_is_found_and_the_drift_stays() {
             (fit.source_at(fit.at) as f64 - fit.at as f64 - beam.offset_ns()).abs() < 20_000.0,
             "seed {seed}: {fit:?}"
         );
+    }
+}
+
+/// Before a source is found, data that are near by chance make pairs. Those of the first block weigh most, and pairs of others agree.
+#[test]
+fn a_first_block_of_chance_is_no_slope() {
+    for seed in 0..100 {
+        let mut beam = Beam::new(seed, Spacing::Equal(200e3));
+        (beam.clock.offset_ns, beam.clock.wild, beam.now_ns) = (0.0, 0.0, 0.0);
+        let (mut clock, mut random) = (Clock::default(), Random::new(seed));
+        for pair in 0..FITTED_AFTER {
+            let (_, reference, source) = beam.next();
+            let chance = if pair < BLOCK { 20_000 + random.below(60_000) } else { 0 };
+            clock.observe(reference, source + chance);
+        }
+        let fit = clock.fit().unwrap();
+        assert!(fit.drift.abs() < 200_000_000, "seed {seed}: {fit:?}");
+        assert!((fit.offset_ns as f64 - beam.offset_ns()).abs() < 10_000.0, "seed {seed}: {fit:?} {}", beam.offset_ns());
     }
 }
 

@@ -62,6 +62,11 @@ impl Foresight {
         2 * self.slots.len()
     }
 
+    /// Whether the next read goes to places of its own.
+    pub(super) fn has_places(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
     /// Where the next bytes go.
     pub(super) fn places<'a>(&'a mut self, places: &mut Vec<IoSliceMut<'a>>) {
         let (len, headroom) = (self.len, self.headroom);

@@ -262,7 +262,7 @@ impl StreamLine {
             let Some(page) = take_page(&mut self.pages, pool) else { break };
             self.foresight.add(page);
         }
-        self.foresight.places_count() > 0
+        self.foresight.has_places()
     }
 
     /// So many bytes were read behind the payload that was missing.

@@ -20,7 +20,7 @@ pub(super) enum Content {
     Numbered(PushedFragments),
     /// Data that belong to events by their time, or their count.
     Matched(Axis),
-    /// Triggers. Where fragments are pushed, they were made without bunch crossing and trigger type of the event, which says neither then.
+    /// Triggers. Pushed fragments know neither bunch crossing nor trigger type of their event, so it says neither.
     Triggers { of_pushed: bool },
 }
 
