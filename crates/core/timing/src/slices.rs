@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::time::Duration;
 
 use base::time::Time;
@@ -23,10 +24,14 @@ pub struct Slices {
     pub apart: u64,
 }
 
-/// The first slice that all have begun by: of those that begin at most so many slices behind the first of them.
+/// The first slice that all have begun by: of the most that begin at most so many slices apart. Of as many the first ones count, unless
+/// they are so far behind that nobody can have set their clocks.
 pub fn common_begin(begins: impl Iterator<Item = u64> + Clone, apart: u64) -> Option<u64> {
-    let last = begins.clone().min()?.saturating_add(apart);
-    begins.filter(|begin| *begin <= last).max()
+    let latest = begins.clone().max()?;
+    let from = |first: u64| begins.clone().filter(move |begin| (first..=first.saturating_add(apart)).contains(begin));
+    let first =
+        begins.clone().max_by_key(|&first| (from(first).count(), latest - first < UNSET_BEHIND, Reverse(first)))?;
+    from(first).max()
 }
 
 impl Slices {
@@ -70,6 +75,9 @@ pub struct Passed {
     /// Whether nothing follows.
     pub last: bool,
 }
+
+/// Who is so many slices behind has a clock that nobody has set.
+const UNSET_BEHIND: u64 = 1 << 30;
 
 /// A read-out system says of so many slices at once, beyond those that it knows to be issued or left out. Level 1 makes no more of
 /// a word without looking whether another one has come.
@@ -311,9 +319,20 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_nobody_has_set_does_not_say_which_slice_is_the_first() {
+        assert_eq!(common_begin([1_700_000_000_000, 3].into_iter(), 6), Some(1_700_000_000_000));
+        let mut metronome = metronome(3);
+        metronome.take(ms(0), 0, passed(3, 4, 4));
+        metronome.take(ms(1), 1, passed(700, 702, 702));
+        metronome.take(ms(2), 2, passed(701, 702, 702));
+        assert_eq!(taken(&mut metronome, ms(11)), [701], "of which the first one has nothing");
+    }
+
+    #[test]
     fn who_begins_more_than_a_grace_behind_the_others_is_not_waited_for() {
         assert_eq!(common_begin([7, 9, 3].into_iter(), 6), Some(9));
-        assert_eq!(common_begin([7, 10, 3, u64::MAX].into_iter(), 6), Some(7));
+        assert_eq!(common_begin([7, 10, 3, 99].into_iter(), 6), Some(7));
+        assert_eq!(common_begin([7, 10, 3, 8, u64::MAX].into_iter(), 6), Some(8));
         assert_eq!(common_begin([].into_iter(), 6), None);
         assert_eq!(slices_within(Duration::from_millis(2), Duration::from_millis(5)), 3);
         let mut metronome = metronome(2);

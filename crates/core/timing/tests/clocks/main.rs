@@ -67,7 +67,11 @@ fn a_first_block_of_chance_is_no_slope() {
         }
         let fit = clock.fit().unwrap();
         assert!(fit.drift.abs() < 200_000_000, "seed {seed}: {fit:?}");
-        assert!((fit.offset_ns as f64 - beam.offset_ns()).abs() < 10_000.0, "seed {seed}: {fit:?} {}", beam.offset_ns());
+        assert!(
+            (fit.offset_ns as f64 - beam.offset_ns()).abs() < 10_000.0,
+            "seed {seed}: {fit:?} {}",
+            beam.offset_ns()
+        );
     }
 }
 
