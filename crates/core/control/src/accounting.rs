@@ -286,7 +286,8 @@ impl Books<'_> {
         }
     }
 
-    /// An event in a file was accepted, even if the EFD that accepted it died before it could tell, or another one has rejected it.
+    /// An event in a file was accepted, or the filter failed on it. The EFD that decided so may have died before it could tell, and another
+    /// one may have rejected it.
     fn credit_the_dead(&self, account: &mut Accounting) {
         let passed = sum([account.filter_accepted, account.filter_debug]);
         let mut surplus = account.recorded.saturating_sub(passed);
@@ -304,18 +305,25 @@ impl Books<'_> {
         let decided_twice = if decides_once { 0 } else { credit(&mut account.filter_rejected) };
         account.filter_accepted += sum([untold, unknown, decided_twice]);
         account.built_complete = sum([account.built_complete, unknown]);
-        self.believe_the_files(account);
+        if !decides_once {
+            self.believe_the_files(account);
+        }
     }
 
-    /// An event that one EFD accepts and another one fails for is where the first copy is: in the debug stream, or in others.
+    /// EFDs may decide differently on copies of an event. The first copy in a file counts: in the debug stream it has failed.
     fn believe_the_files(&self, account: &mut Accounting) {
+        // The header of a file that was recovered may not say its stream.
+        if self.files.iter().any(|file| file.stream.is_empty()) {
+            return;
+        }
         let debug_files = self.files.iter().filter(|file| file.stream.starts_with("debug_"));
         let in_debug = sum(debug_files.map(|file| file.first_copies)).min(account.recorded);
-        let in_others = account.recorded.saturating_sub(in_debug);
-        let failed = in_debug.saturating_sub(account.filter_debug).min(account.filter_accepted);
-        let passed = in_others.saturating_sub(account.filter_accepted).min(account.filter_debug);
-        account.filter_debug = account.filter_debug + failed - passed;
-        account.filter_accepted = account.filter_accepted + passed - failed;
+        let in_others = account.recorded - in_debug;
+        let (accepted, debug) = (account.filter_accepted, account.filter_debug);
+        let failed = in_debug.saturating_sub(debug).min(accepted.saturating_sub(in_others));
+        let passed = in_others.saturating_sub(accepted).min(debug.saturating_sub(in_debug));
+        account.filter_debug = debug + failed - passed;
+        account.filter_accepted = accepted + passed - failed;
     }
 
     /// Whether there is anything behind level 2. A stage that a configuration lacks passes all.

@@ -85,7 +85,7 @@ impl Clock {
         // A slope of too few points says nothing. Without one, the middle pair has the median, since offsets rise or fall evenly.
         let (at, drift) = (self.block[BLOCK / 2].reference, self.fit().map_or(0, |fit| fit.drift));
         let pairs = self.block.iter().map(|pair| (pair.reference, pair.offset));
-        let (offset, spread) = level(pairs, drift, at);
+        let (offset, spread) = level_and_spread(pairs, drift, at);
         Point { at, offset, spread }
     }
 
@@ -156,9 +156,9 @@ impl Clock {
         let points = || self.points.iter().map(|point| (point.at, point.offset));
         let slope = weighted_median(&mut slopes);
         // Pairs of a block may lie near each other, and its median far from the line of all.
-        let (_, scatter_ns) = level(points(), slope, at);
+        let (_, scatter_ns) = level_and_spread(points(), slope, at);
         let drift = likely(slope, quality_ns.max(scatter_ns), span_ns);
-        let (offset_ns, _) = level(points(), drift, at);
+        let (offset_ns, _) = level_and_spread(points(), drift, at);
         Fit { at, offset_ns, drift, quality_ns, span_ns }
     }
 }
@@ -192,7 +192,7 @@ fn gain(drift: i64, from: u64, to: u64) -> i128 {
 }
 
 /// The median of offsets at some times, all taken to one time by a drift, and the median distance from it.
-fn level(offsets: impl Iterator<Item = (u64, i64)>, drift: i64, at: u64) -> (i64, u64) {
+fn level_and_spread(offsets: impl Iterator<Item = (u64, i64)>, drift: i64, at: u64) -> (i64, u64) {
     let mut levels: Vec<i64> =
         offsets.map(|(time, offset)| clamp(i128::from(offset) - gain(drift, at, time))).collect();
     let middle = median(&mut levels);
@@ -200,10 +200,10 @@ fn level(offsets: impl Iterator<Item = (u64, i64)>, drift: i64, at: u64) -> (i64
     (middle, median(&mut distances))
 }
 
-/// How fast a clock goes, from the slope of a line of this quality and length. The less the slope is worth beside what clocks differ by,
+/// How fast a clock goes, from the slope of a line of this length, from which its points lie so far. The less the slope is worth beside what clocks differ by,
 /// the less of it counts.
-fn likely(drift: i64, quality_ns: u64, span_ns: u64) -> i64 {
-    let error = (i128::from(quality_ns) * UNIT / i128::from(span_ns.max(1))).min(UNIT);
+fn likely(drift: i64, error_ns: u64, span_ns: u64) -> i64 {
+    let error = (i128::from(error_ns) * UNIT / i128::from(span_ns.max(1))).min(UNIT);
     let usual = DRIFT_USUAL * DRIFT_USUAL;
     clamp(i128::from(drift) * usual / (usual + error * error))
 }

@@ -174,7 +174,7 @@ impl Metronome {
     /// When it has to be looked again, if nobody says anything before.
     pub fn next_deadline(&self) -> Option<Time> {
         match self.next {
-            None => self.due(self.first()?),
+            None => self.due_of_first(self.first()?),
             Some(next) => self.due(next),
         }
     }
@@ -218,6 +218,13 @@ impl Metronome {
         let goes_on = self.passed().filter(|passed| !passed.last).map(|passed| passed.all).min();
         let all = goes_on.or_else(|| self.passed().map(|passed| passed.all).max());
         all.filter(|_| !is_silent).unwrap_or(0)
+    }
+
+    /// When the first slice is not waited for any longer. It may be that nobody comes to it: a link that is full of older data waits to
+    /// hear which is the first.
+    fn due_of_first(&self, first: u64) -> Option<Time> {
+        let begun = || self.seen.back().map(|(_, seen)| *seen + self.length + self.grace);
+        self.due(first).or_else(begun)
     }
 
     /// When this slice ends by grace.
@@ -326,6 +333,16 @@ mod tests {
         metronome.take(ms(1), 1, passed(700, 702, 702));
         metronome.take(ms(2), 2, passed(701, 702, 702));
         assert_eq!(taken(&mut metronome, ms(11)), [701], "of which the first one has nothing");
+    }
+
+    #[test]
+    fn a_first_slice_that_nobody_comes_to_is_known_a_grace_behind_its_time() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(7, 0, 9));
+        metronome.take(ms(1), 1, passed(10, 0, 10));
+        assert_eq!((taken(&mut metronome, ms(11)), metronome.next()), (vec![], None));
+        assert_eq!(metronome.next_deadline(), Some(ms(12)));
+        assert_eq!((taken(&mut metronome, ms(12)), metronome.next()), (vec![], Some(10)), "which makes room");
     }
 
     #[test]

@@ -508,8 +508,8 @@ fn is_word(text: &str) -> bool {
 /// Sources of triggers that go with links.
 const LINKED: &str = "\"link\", \"time\" or \"external\"";
 
-/// Types of streams (format note §10).
-const STREAM_TYPES: &[&str] = &["physics", "calibration", "reserved", "debug", "unknown", "express", "monitoring"];
+/// Types of streams (format note §10), without `debug`: there the event filter puts what it fails on.
+const STREAM_TYPES: &[&str] = &["physics", "calibration", "reserved", "unknown", "express", "monitoring"];
 
 const NAME_LENGTH_MAX: usize = 64;
 /// The bits of a word.

@@ -22,8 +22,8 @@ impl TempDir {
         let parent = std::env::temp_dir();
         loop {
             let serial = MADE.fetch_add(1, Ordering::Relaxed);
-            // Of one width, so that no name is the beginning of another.
-            let path = parent.join(format!("weir-{label}-{}-{serial:04}", process::id()));
+            // The letter at the end keeps each path from being the beginning of another: tests look for it in command lines.
+            let path = parent.join(format!("weir-{label}-{}-{serial}d", process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Self { path },
                 // Left by a killed process that had the same id.

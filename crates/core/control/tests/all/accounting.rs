@@ -91,15 +91,11 @@ fn wild_counts_of_members_are_summed_up_without_end_to_the_account() {
                 node: *node,
             };
             let applications: Vec<_> = reports.iter().map(named).collect();
-            let file = FileRecord {
-                path: String::new(),
-                stream: String::new(),
-                events: most,
-                first_copies: most,
-                bytes: most,
-                adler32: 1,
+            let file = |stream: &str| {
+                let (path, stream) = (String::new(), stream.to_owned());
+                FileRecord { path, stream, events: most, first_copies: most, bytes: most, adler32: 1 }
             };
-            let files = &[file.clone(), file];
+            let files = &[file("physics_Main"), file("debug_Main")];
             for forced in [false, true] {
                 let account =
                     Books { applications: &applications, reports: &reports, files, touched, forced }.account();

@@ -269,8 +269,9 @@ fn a_link_that_is_full_of_what_is_older_than_the_first_slice_lets_grace_end_that
     ros.told((0..5).map(|at| chunk(0, 710 + at, 720 + at)));
     let told = ros.told([chunk(1, 1010, 1020)]);
     assert_eq!(told, [Passed { first: 10, all: 7, any: 11, last: false }]);
-    ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(10)))]);
-    assert_eq!((ros.books(0), ros.books(1)), ([5, 0, 0, 5, 0], [1, 0, 0, 1, 0]), "there is room");
+    let on = ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(10)))]);
+    assert!(on.contains(&Action::Link { rob: 0, order: LinkOrder::On }), "{on:?}");
+    assert_eq!((ros.books(0), ros.books(1)), ([5, 0, 0, 5, 0], [1, 0, 0, 1, 0]));
 }
 
 /// A new life of the DFM does not clear what its former life had to.

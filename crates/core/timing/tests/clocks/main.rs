@@ -53,7 +53,7 @@ fn a_step_of_a_millisecond_is_found_and_the_drift_stays() {
     }
 }
 
-/// Before a source is found, data that are near by chance make pairs. Those of the first block weigh most, and pairs of others agree.
+/// Before a source is found, data that are near by chance make pairs. Slopes from the first block span most time, so they outweigh others.
 #[test]
 fn a_first_block_of_chance_is_no_slope() {
     for seed in 0..100 {
@@ -72,6 +72,21 @@ fn a_first_block_of_chance_is_no_slope() {
             "seed {seed}: {fit:?} {}",
             beam.offset_ns()
         );
+    }
+}
+
+#[test]
+fn a_steep_slope_of_few_pairs_is_believed() {
+    for seed in 0..100 {
+        let mut beam = Beam::new(seed, Spacing::Random(100e3));
+        beam.clock.drift_ppm = if seed % 2 == 0 { 500.0 } else { -500.0 };
+        let mut clock = Clock::default();
+        for _ in 0..2 * FITTED_AFTER {
+            let (_, reference, source) = beam.next();
+            clock.observe(reference, source);
+        }
+        let drift_ppm = clock.fit().unwrap().drift as f64 / 1e6;
+        assert!((drift_ppm - beam.clock.drift_ppm).abs() < 150.0, "seed {seed}: {drift_ppm}");
     }
 }
 

@@ -346,7 +346,7 @@ fn names() {
     assert_eq!(
         one("sfo.stream=phsics_Main"),
         "--set sfo.stream: expected a stream such as \"physics_Main\" that starts with one of physics, calibration, \
-         reserved, debug, unknown, express, monitoring, found \"phsics_Main\"; did you mean `physics`?"
+         reserved, unknown, express, monitoring, found \"phsics_Main\"; did you mean `physics`?"
     );
     assert_eq!(
         one("sfo.stream=physics"),

@@ -224,7 +224,7 @@ impl Links {
             let began = rob.chunks()?.began()?;
             Some(link.timed.as_ref()?.slices(all_slices).of(began))
         });
-        let begin = next.or_else(|| common_begin(begins, all_slices.apart));
+        let next_or_first = next.or_else(|| common_begin(begins, all_slices.apart));
         let (mut all, mut any) = (None, self.told_passed.any);
         for (index, link) in self.each.iter().enumerate() {
             let (Some(timed), Some(chunks)) = (&link.timed, robs[index].chunks()) else { continue };
@@ -236,14 +236,16 @@ impl Links {
                 all = Some(all.map_or(passed, |all: u64| all.min(passed)));
                 passed
             };
-            // No clear makes room on a link that is off with nothing in a slice. That begins the grace of the slice it has come to, which
-            // is the first one if all that it holds is older.
-            let is_stuck = link.off && chunks.events() == 0;
-            let reached =
-                chunks.newest().filter(|_| is_stuck).map(|newest| slices.of(newest).max(begin.unwrap_or(0)) + 1);
+            // No clear makes room on a link that is off with nothing in a slice. That begins the grace of the slice it has come to. If all
+            // that it holds is older than the next slice, it begins the grace of that.
+            let is_stuck = link.off && chunks.events() == 0 && !self.is_over(link);
+            let reached = chunks
+                .newest()
+                .filter(|_| is_stuck)
+                .map(|newest| slices.of(newest).max(next_or_first.unwrap_or(0)).saturating_add(1));
             any = passed.max(reached.unwrap_or(0)).max(any);
         }
-        let begin = begin.unwrap_or(any);
+        let begin = next_or_first.unwrap_or(any);
         let most = begin.saturating_add(PASSED_AHEAD_MAX);
         let last = all.is_none() && any <= most;
         let first = if next.is_some() { self.told_passed.first } else { begin };
