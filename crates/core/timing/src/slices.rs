@@ -28,10 +28,11 @@ pub struct Slices {
 /// they are so far behind that nobody can have set their clocks.
 pub fn common_begin(begins: impl Iterator<Item = u64> + Clone, apart: u64) -> Option<u64> {
     let latest = begins.clone().max()?;
-    let from = |first: u64| begins.clone().filter(move |begin| (first..=first.saturating_add(apart)).contains(begin));
-    let first =
-        begins.clone().max_by_key(|&first| (from(first).count(), latest - first < UNSET_BEHIND, Reverse(first)))?;
-    from(first).max()
+    let is_near = |first: u64, begin: u64| (first..=first.saturating_add(apart)).contains(&begin);
+    let with = |first: u64| begins.clone().filter(|begin| is_near(first, *begin)).count();
+    let rank = |first: &u64| (with(*first), latest - *first < UNSET_BEHIND, Reverse(*first));
+    let first = begins.clone().max_by_key(rank)?;
+    begins.filter(|begin| is_near(first, *begin)).max()
 }
 
 impl Slices {

@@ -300,11 +300,10 @@ impl Ros {
 
     /// The first ROB from `from` on whose fragment can still come.
     fn first_blocked(&self, request: &Request, from: usize) -> Option<usize> {
-        let event = request.event;
-        if self.parameters.read_out == ReadOut::Results || self.refusal(event).is_some() {
+        if self.parameters.read_out == ReadOut::Results || self.refusal(request.event).is_some() {
             return None;
         }
-        let not_yet = |rob: &usize| !self.robs[*rob].contains(event) && !self.robs[*rob].has_passed(event);
+        let not_yet = |rob: &usize| self.robs[*rob].awaits(request.event);
         match &request.robs {
             None => (from..self.robs.len()).find(not_yet),
             Some(named) => named.here.iter().copied().filter(|rob| *rob >= from).find(not_yet),

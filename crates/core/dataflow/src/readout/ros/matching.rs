@@ -239,11 +239,9 @@ impl Links {
             // No clear makes room on a link that is off with nothing in a slice. That begins the grace of the slice it has come to. If all
             // that it holds is older than the next slice, it begins the grace of that.
             let is_stuck = link.off && chunks.events() == 0 && !self.is_over(link);
-            let reached = chunks
-                .newest()
-                .filter(|_| is_stuck)
-                .map(|newest| slices.of(newest).max(next_or_first.unwrap_or(0)).saturating_add(1));
-            any = passed.max(reached.unwrap_or(0)).max(any);
+            let reached =
+                chunks.newest().filter(|_| is_stuck).map(|newest| slices.of(newest).max(next_or_first.unwrap_or(0)));
+            any = passed.max(reached.map_or(0, |reached| reached.saturating_add(1))).max(any);
         }
         let begin = next_or_first.unwrap_or(any);
         let most = begin.saturating_add(PASSED_AHEAD_MAX);
