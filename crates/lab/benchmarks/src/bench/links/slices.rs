@@ -112,10 +112,8 @@ fn run_once(building: Building, seconds: f64) -> Result<Built, BenchError> {
     let mut sources = spawn(building, folder.path()).map_err(failed("the program of the sources"))?;
     // What sources say for people is not for the output of a benchmark.
     let conducted = conduct(Run::new(partition));
-    // They end when their links do.
-    if conducted.is_err() {
-        let _ = sources.kill();
-    }
+    // They end when their links do. One that comes to a run that is over would wait for another one.
+    let _ = sources.kill();
     sources.wait().map_err(failed("the program of the sources"))?;
     let conducted = conducted.map_err(BenchError::Run)?;
     let books = Books::of(&conducted, sound(&conducted)?.built_complete);
@@ -155,7 +153,7 @@ fn spawn(building: Building, folder: &Path) -> io::Result<Child> {
     command.stdin(Stdio::null()).spawn()
 }
 
-/// The life of the sources: they send until their links end.
+/// The life of the sources: they send until their links end, also where a short run does not wait for their last words.
 pub(in super::super) fn free_main(arguments: &FreeArguments) -> Result<(), LinkError> {
     let begun = Arc::new(OnceLock::new());
     let sending = |place| {
@@ -163,7 +161,10 @@ pub(in super::super) fn free_main(arguments: &FreeArguments) -> Result<(), LinkE
         thread::spawn(move || send(&arguments, place, &begun))
     };
     let all: Vec<_> = (0..arguments.sources).map(sending).collect();
-    all.into_iter().try_for_each(|one| one.join().expect("a source does not panic"))
+    all.into_iter().try_for_each(|one| match one.join().expect("a source does not panic") {
+        Ok(()) | Err(LinkError::Closed) => Ok(()),
+        other => other,
+    })
 }
 
 /// A source that starts late has the clock of the others, and sends what it has missed. `begun` is when the first one started.
