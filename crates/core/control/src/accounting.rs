@@ -305,9 +305,7 @@ impl Books<'_> {
         let decided_twice = if decides_once { 0 } else { credit(&mut account.filter_rejected) };
         account.filter_accepted += sum([untold, unknown, decided_twice]);
         account.built_complete = sum([account.built_complete, unknown]);
-        if !decides_once {
-            self.believe_the_files(account);
-        }
+        self.believe_the_files(account);
     }
 
     /// EFDs may decide differently on copies of an event. The first copy in a file counts: in the debug stream it has failed.

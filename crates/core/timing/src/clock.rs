@@ -200,8 +200,8 @@ fn level_and_spread(offsets: impl Iterator<Item = (u64, i64)>, drift: i64, at: u
     (middle, median(&mut distances))
 }
 
-/// How fast a clock goes, from the slope of a line of this length, from which its points lie so far. The less the slope is worth beside what clocks differ by,
-/// the less of it counts.
+/// How fast a clock goes, from the slope of a line of this length. `error_ns` is how far its points lie from it. The less the slope is
+/// worth beside what clocks differ by, the less of it counts.
 fn likely(drift: i64, error_ns: u64, span_ns: u64) -> i64 {
     let error = (i128::from(error_ns) * UNIT / i128::from(span_ns.max(1))).min(UNIT);
     let usual = DRIFT_USUAL * DRIFT_USUAL;

@@ -20,19 +20,26 @@ pub struct Slices {
     pub before: u64,
     /// How far it reaches ahead.
     pub after: u64,
-    /// Sources begin at most so many slices apart. One that begins later is late, and those before are made without it.
+    /// Sources begin at most so many slices apart. One that begins later is late, and slices before are made without it.
     pub apart: u64,
 }
 
-/// The first slice that all have begun by: of the most that begin at most so many slices apart. Of as many the first ones count, unless
-/// they are so far behind that nobody can have set their clocks.
-pub fn common_begin(begins: impl Iterator<Item = u64> + Clone, apart: u64) -> Option<u64> {
-    let latest = begins.clone().max()?;
-    let is_near = |first: u64, begin: u64| (first..=first.saturating_add(apart)).contains(&begin);
-    let with = |first: u64| begins.clone().filter(|begin| is_near(first, *begin)).count();
-    let rank = |first: &u64| (with(*first), latest - *first < UNSET_BEHIND, Reverse(*first));
-    let first = begins.clone().max_by_key(rank)?;
-    begins.filter(|begin| is_near(first, *begin)).max()
+/// The first slice that all have begun by. Those that begin at most `apart` slices apart vote together, and most votes decide. If there is
+/// no majority, the earliest decides, unless it is more than a day behind: nobody has set its clock. A slice lasts `length` ns.
+pub fn common_begin(begins: impl Iterator<Item = u64>, length: u64, apart: u64) -> Option<u64> {
+    let mut begins: Vec<u64> = begins.collect();
+    begins.sort_unstable();
+    let latest = *begins.last()?;
+    let day = DAY_NS / length + 1;
+    let up_to = |slice: u64| begins.partition_point(|begin| *begin <= slice);
+    let within = |from: u64, slice: u64| up_to(slice) - begins.partition_point(|begin| *begin < from);
+    let rank = |&first: &u64| {
+        let votes = within(first, first.saturating_add(apart));
+        let of_this_day = within(first.saturating_sub(day), first.saturating_add(day));
+        (votes, of_this_day, latest - first <= day, Reverse(first))
+    };
+    let first = begins.iter().copied().max_by_key(rank)?;
+    Some(begins[up_to(first.saturating_add(apart)) - 1])
 }
 
 impl Slices {
@@ -77,8 +84,7 @@ pub struct Passed {
     pub last: bool,
 }
 
-/// Who is so many slices behind has a clock that nobody has set.
-const UNSET_BEHIND: u64 = 1 << 30;
+const DAY_NS: u64 = 86_400_000_000_000;
 
 /// A read-out system says of so many slices at once, beyond those that it knows to be issued or left out. Level 1 makes no more of
 /// a word without looking whether another one has come.
@@ -88,8 +94,8 @@ pub const PASSED_AHEAD_MAX: u64 = 1 << 16;
 ///
 /// That is when all sources have passed it; or a *grace* after the first one has. Slices that end by grace follow one another no
 /// faster than time itself: a source whose clock has jumped ahead makes nobody late for good. The first slice is the
-/// first that all have begun by, unless one begins more than a grace behind the others. It is known when all sources have passed
-/// it, or a grace behind the first that has.
+/// first that all have begun by, except those that begin more than a grace away from most. It is known when all sources have passed
+/// it, or a grace behind the first that has. If nobody comes to it, it is known a slice and a grace behind its begin.
 #[derive(Clone, Debug)]
 pub struct Metronome {
     length: Duration,
@@ -210,7 +216,7 @@ impl Metronome {
     fn first(&self) -> Option<u64> {
         let has_passed = self.passed().any(|passed| passed.any > passed.first);
         let begins = self.passed().filter(|passed| passed.any > 0).map(|passed| passed.first);
-        has_passed.then(|| common_begin(begins, self.apart))?
+        has_passed.then(|| common_begin(begins, self.length.as_nanos() as u64, self.apart))?
     }
 
     /// Slices below are complete everywhere.
@@ -224,8 +230,8 @@ impl Metronome {
     /// When the first slice is not waited for any longer. It may be that nobody comes to it: a link that is full of older data waits to
     /// hear which is the first.
     fn due_of_first(&self, first: u64) -> Option<Time> {
-        let begun = || self.seen.back().map(|(_, seen)| *seen + self.length + self.grace);
-        self.due(first).or_else(begun)
+        let a_slice_later = || self.seen.back().map(|(_, seen)| *seen + self.length + self.grace);
+        self.due(first).or_else(a_slice_later)
     }
 
     /// When this slice ends by grace.
@@ -328,7 +334,15 @@ mod tests {
 
     #[test]
     fn a_clock_that_nobody_has_set_does_not_say_which_slice_is_the_first() {
-        assert_eq!(common_begin([1_700_000_000_000, 3].into_iter(), 6), Some(1_700_000_000_000));
+        let first = |begins: &[u64], length| common_begin(begins.iter().copied(), length, 6);
+        assert_eq!(first(&[1_700_000_000_000, 3], MS), Some(1_700_000_000_000));
+        assert_eq!(first(&[3, 900_000_000], 2_000 * MS), Some(900_000_000), "however long a slice is");
+        assert_eq!(first(&[7, 20, 1 << 50], MS), Some(7), "nor does one that is far ahead");
+        let (day, sooner) = (DAY_NS / MS + 1, 5);
+        assert_eq!(
+            (first(&[sooner, sooner + day], MS), first(&[sooner, sooner + day + 1], MS)),
+            (Some(5), Some(day + 6))
+        );
         let mut metronome = metronome(3);
         metronome.take(ms(0), 0, passed(3, 4, 4));
         metronome.take(ms(1), 1, passed(700, 702, 702));
@@ -348,10 +362,9 @@ mod tests {
 
     #[test]
     fn who_begins_more_than_a_grace_behind_the_others_is_not_waited_for() {
-        assert_eq!(common_begin([7, 9, 3].into_iter(), 6), Some(9));
-        assert_eq!(common_begin([7, 10, 3, 99].into_iter(), 6), Some(7));
-        assert_eq!(common_begin([7, 10, 3, 8, u64::MAX].into_iter(), 6), Some(8));
-        assert_eq!(common_begin([].into_iter(), 6), None);
+        let first = |begins: &[u64]| common_begin(begins.iter().copied(), MS, 6);
+        assert_eq!((first(&[7, 9, 3]), first(&[7, 10, 3, 99]), first(&[])), (Some(9), Some(7), None));
+        assert_eq!(first(&[3, 20, 21]), Some(21), "most decide");
         assert_eq!(slices_within(Duration::from_millis(2), Duration::from_millis(5)), 3);
         let mut metronome = metronome(2);
         metronome.take(ms(0), 0, passed(700, 1000, 1000));

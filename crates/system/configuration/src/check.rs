@@ -165,7 +165,13 @@ impl Checker<'_> {
             self.problem(&["sfo.project"], message);
         }
         let (kind, name) = (sfo.stream_type(), sfo.stream_name());
-        if !STREAM_TYPES.contains(&kind) {
+        if kind == "debug" {
+            let message = format!(
+                "expected another type than debug, which is for what the event filter fails on, found {:?}",
+                sfo.stream()
+            );
+            self.problem(&["sfo.stream"], message);
+        } else if !STREAM_TYPES.contains(&kind) {
             let message = format!(
                 "expected a stream such as \"physics_Main\" that starts with one of {}, found {:?}{}",
                 STREAM_TYPES.join(", "),

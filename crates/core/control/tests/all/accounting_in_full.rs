@@ -273,6 +273,16 @@ fn an_event_counts_where_its_first_copy_is() {
     }
 }
 
+/// At a forced end a filter daemon had recorded an event that it failed for, and had not told of it.
+#[test]
+fn a_forced_end_finds_failed_events_in_the_debug_stream() {
+    let mut counts = good();
+    (counts.dfm.accepted, counts.sfo.recorded, counts.sfo.copies) = (87, 99, 121);
+    counts.files = [[112, 90], [9, 9]];
+    let found = account(&counts, &[], true);
+    assert_eq!((found.filter_accepted, found.filter_debug, found.residual), (90, 9, 0), "{found:#?}");
+}
+
 /// The copy that counts as built was accepted, and the one in the file had failed.
 #[test]
 fn an_event_that_was_recorded_as_failed_and_accepted_later_has_failed() {

@@ -262,7 +262,7 @@ impl Rob {
         self.fragments.contains(event)
     }
 
-    /// Whether the fragment of an event may still come. An ordered link has nothing of what it has not gone past.
+    /// Whether the fragment of an event may still come. An ordered link needs no look-up: it has nothing of what it has not gone past.
     pub fn awaits(&self, event: EventId) -> bool {
         !self.has_passed(event) && ((self.ordered && self.chunks.is_none()) || !self.contains(event))
     }

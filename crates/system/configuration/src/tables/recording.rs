@@ -12,7 +12,7 @@ pub struct Sfo {
     /// Number of recorders; each event belongs to one.
     pub count: u32,
     /// The one stream, as type and name joined by `_`; `"physics_Main"` if absent. The type is one of physics, calibration,
-    /// reserved, debug, unknown, express, monitoring. Not with `[[stream]]`.
+    /// reserved, unknown, express, monitoring. Not with `[[stream]]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// Order of the events in a file.

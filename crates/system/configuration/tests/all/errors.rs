@@ -349,6 +349,10 @@ fn names() {
          reserved, unknown, express, monitoring, found \"phsics_Main\"; did you mean `physics`?"
     );
     assert_eq!(
+        one("sfo.stream=debug_Main"),
+        "--set sfo.stream: expected another type than debug, which is for what the event filter fails on, found \"debug_Main\""
+    );
+    assert_eq!(
         one("sfo.stream=physics"),
         "--set sfo.stream: expected a name of letters, digits, `_` and `-` behind \"physics_\", found \"physics\""
     );

@@ -224,7 +224,7 @@ impl Links {
             let began = rob.chunks()?.began()?;
             Some(link.timed.as_ref()?.slices(all_slices).of(began))
         });
-        let next_or_first = next.or_else(|| common_begin(begins, all_slices.apart));
+        let next_or_first = next.or_else(|| common_begin(begins, all_slices.length, all_slices.apart));
         let (mut all, mut any) = (None, self.told_passed.any);
         for (index, link) in self.each.iter().enumerate() {
             let (Some(timed), Some(chunks)) = (&link.timed, robs[index].chunks()) else { continue };

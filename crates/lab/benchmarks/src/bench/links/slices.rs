@@ -112,7 +112,7 @@ fn run_once(building: Building, seconds: f64) -> Result<Built, BenchError> {
     let mut sources = spawn(building, folder.path()).map_err(failed("the program of the sources"))?;
     // What sources say for people is not for the output of a benchmark.
     let conducted = conduct(Run::new(partition));
-    // They end when their links do. One that comes to a run that is over would wait for another one.
+    // A source ends with its link. One that comes when the run is over would wait for another run.
     let _ = sources.kill();
     sources.wait().map_err(failed("the program of the sources"))?;
     let conducted = conducted.map_err(BenchError::Run)?;
@@ -153,7 +153,7 @@ fn spawn(building: Building, folder: &Path) -> io::Result<Child> {
     command.stdin(Stdio::null()).spawn()
 }
 
-/// The life of the sources: they send until their links end, also where a short run does not wait for their last words.
+/// The life of the sources: they send until their links end. A short run may end a link that is still to be used.
 pub(in super::super) fn free_main(arguments: &FreeArguments) -> Result<(), LinkError> {
     let begun = Arc::new(OnceLock::new());
     let sending = |place| {
