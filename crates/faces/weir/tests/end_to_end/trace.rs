@@ -85,7 +85,7 @@ fn check_nesting(events: &[Value]) {
 fn of_a_process_that_was_killed_holds_what_it_had_written() {
     let traces = TempDir::new("traces");
     let option = format!("--trace={}", traces.path().display());
-    let mut running = Job::example("quickstart").processes(true).endless().with(&[&option]).start();
+    let mut running = Job::example("quickstart").patient().processes(true).endless().with(&[&option]).start();
     let path = traces.join("sfi-1.weirtrace");
     let stamps = |path: &Path| Trace::read(path).map_or(0, |trace| trace.counts().0);
     let is_traced =
@@ -102,7 +102,7 @@ fn of_a_process_that_was_killed_holds_what_it_had_written() {
 
 #[test]
 fn of_a_partition_that_runs_begins_and_ends_when_it_is_asked_for() {
-    let mut running = Job::example("quickstart").processes(true).endless().start();
+    let mut running = Job::example("quickstart").patient().processes(true).endless().start();
     running.until_recording();
     let directory = running.directory().join("trace");
     assert!(!directory.exists(), "nobody has asked for a trace");
@@ -123,7 +123,7 @@ fn of_a_partition_that_runs_begins_and_ends_when_it_is_asked_for() {
 fn of_a_run_that_traces_from_its_start_go_on_to_its_end() {
     let traces = TempDir::new("traces");
     let option = format!("--trace={}", traces.path().display());
-    let mut running = Job::example("quickstart").processes(true).endless().with(&[&option]).start();
+    let mut running = Job::example("quickstart").patient().processes(true).endless().with(&[&option]).start();
     running.until_recording();
     let told = record(running.pid()).unwrap_err();
     assert!(told.contains("traces already, to ") && told.contains(".weirtrace"), "{told}");
@@ -140,7 +140,7 @@ fn of_a_run_that_traces_from_its_start_go_on_to_its_end() {
 #[test]
 fn of_a_partition_on_hosts_or_with_a_service_are_of_all_its_processes() {
     let hosts = r#"[{name="one", roles={ros=1}}, {name="rest"}]"#;
-    let mut running = Job::example("quickstart").endless().set("host", hosts).start();
+    let mut running = Job::example("quickstart").patient().endless().set("host", hosts).start();
     running.until_recording();
     let told = record(running.pid()).unwrap();
     assert!(told.starts_with("19 processes traced"), "{told}");
