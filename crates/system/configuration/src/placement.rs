@@ -92,7 +92,7 @@ impl Partition {
         }
     }
 
-    /// How a message about the host at this place of `host` begins: `host NAME: `. Empty without a host.
+    /// Names a host at the beginning of a message: `host NAME: `. Takes its place in the table `host`; without one the text is empty.
     pub fn whose(&self, host: Option<usize>) -> String {
         host.map(|host| format!("host {}: ", self.host[host].name)).unwrap_or_default()
     }

@@ -262,7 +262,7 @@ fn a_link_that_is_full_before_the_first_slice_is_whole_lets_grace_end_it() {
     assert_eq!(ros.told([clear(1, 8, &[7])]), told(9), "that was not enough, and nothing else will");
 }
 
-/// What fills the link is in no slice, since another source begins later.
+/// Another source begins later, so no slice has the chunks that fill the link.
 #[test]
 fn a_link_that_is_full_of_what_is_older_than_the_first_slice_lets_grace_end_that() {
     let mut ros = Driver::running(timed());

@@ -139,7 +139,7 @@ mod tests {
     const FORMER: u32 = 6;
     const RUN: u32 = 7;
 
-    /// What became of bytes that were read to three places of fragments of that length.
+    /// How a read to the places of three fragments was sorted.
     struct Sorted {
         whole: Vec<u64>,
         part: Option<(u64, usize)>,

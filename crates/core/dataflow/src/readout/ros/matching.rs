@@ -228,8 +228,8 @@ impl Links {
         let (mut all, mut any) = (None, self.told_passed.any);
         for (index, link) in self.each.iter().enumerate() {
             let (Some(timed), Some(chunks)) = (&link.timed, robs[index].chunks()) else { continue };
-            let slices = timed.slices(all_slices);
-            let passed = if self.is_over(link) {
+            let (slices, is_over) = (timed.slices(all_slices), self.is_over(link));
+            let passed = if is_over {
                 chunks.newest().map_or(0, |newest| slices.of(newest).saturating_add(1))
             } else {
                 let passed = chunks.watermark().map_or(0, |watermark| slices.passed(watermark));
@@ -238,7 +238,7 @@ impl Links {
             };
             // No clear makes room on a link that is off with nothing in a slice. That begins the grace of the slice it has come to. If all
             // that it holds is older than the next slice, it begins the grace of that.
-            let is_stuck = link.off && chunks.events() == 0 && !self.is_over(link);
+            let is_stuck = link.off && chunks.events() == 0 && !is_over;
             let reached =
                 chunks.newest().filter(|_| is_stuck).map(|newest| slices.of(newest).max(next_or_first.unwrap_or(0)));
             any = passed.max(reached.map_or(0, |reached| reached.saturating_add(1))).max(any);
