@@ -326,7 +326,7 @@ impl Text<'_> {
                 (link.late, "late"),
                 (link.doubled, "doubled"),
                 (link.damaged, "damaged"),
-                (link.unplaced, "with a wild number"),
+                (link.unplaced, "with a wild number or time"),
                 (link.never_triggered, "never triggered"),
                 (link.lost, "times lost"),
             ];

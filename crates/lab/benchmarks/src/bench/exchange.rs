@@ -20,8 +20,8 @@ use rustix::thread::sched_yield;
 use transport::clock;
 use transport::idle::{Idle, Pause};
 
-use super::PATIENCE;
-use super::reference::{ReferenceError, Sources, accept_all, listen};
+use super::reference::{ReferenceError, Sources, accept_all};
+use super::{PATIENCE, loopback};
 use crate::bench::arguments::BenchIdle;
 use partition::cpu::cpu_seconds;
 
@@ -61,7 +61,7 @@ pub(super) struct ReplierArguments {
 
 /// Measures. The repliers have ended when this returns.
 pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
-    let (listener, client) = listen()?;
+    let (listener, client) = loopback::listen().map_err(ReferenceError::Listen)?;
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut repliers = Sources(Vec::new());
     for id in 0..exchange.repliers {
@@ -87,7 +87,7 @@ pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
 pub(super) fn replier_main(arguments: &ReplierArguments) -> Result<(), ReferenceError> {
     let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = *arguments;
     let refused = |error| ReferenceError::Connect { builder: client, error };
-    let mut socket = TcpStream::connect(client).map_err(refused)?;
+    let mut socket = loopback::connect(client).map_err(refused)?;
     socket.write_all(&id.to_ne_bytes()).map_err(refused)?;
     let (incoming, outgoing) = (Lengths::equal(request_bytes), Lengths::equal(reply_bytes));
     let mut line = Line::new(socket, incoming, outgoing, REPLIES_MAX).map_err(refused)?;

@@ -16,6 +16,7 @@ mod hops;
 mod level2;
 mod link;
 mod links;
+pub(crate) mod loopback;
 mod losses;
 mod memory;
 mod monitoring;

@@ -12,7 +12,7 @@
 
 use std::io::{self, Read, Write};
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 use thiserror::Error;
 
-use super::{PATIENCE, touch};
+use super::{PATIENCE, loopback, touch};
 use partition::cpu::cpu_seconds;
 
 /// What to measure.
@@ -167,7 +167,7 @@ pub(crate) fn run(
     mut spawn: impl FnMut(&SourceArguments) -> io::Result<Child>,
 ) -> Result<Measurement, ReferenceError> {
     check_builder(parameters)?;
-    let (listener, builder) = listen()?;
+    let (listener, builder) = loopback::listen().map_err(ReferenceError::Listen)?;
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
@@ -195,8 +195,7 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
     let stride = stride(arguments.fragment_bytes);
     let bytes_len = within("batch × fragment_bytes", stride, arguments.batch)?;
     let refused = |error| ReferenceError::Connect { builder: arguments.builder, error };
-    let mut stream = TcpStream::connect(arguments.builder).map_err(refused)?;
-    stream.set_nodelay(true).map_err(refused)?;
+    let mut stream = loopback::connect(arguments.builder).map_err(refused)?;
     stream.write_all(&arguments.id.to_ne_bytes()).map_err(refused)?;
     let mut bytes = vec![0; bytes_len];
     bytes.chunks_exact_mut(stride).for_each(|fragment| touch::write(&mut fragment[Header::LEN_BYTES..]));
@@ -319,15 +318,6 @@ impl Header {
     }
 }
 
-/// At a free port of the loopback address; nobody waits for a second try however many connect before one is taken in.
-pub(super) fn listen() -> Result<(TcpListener, SocketAddr), ReferenceError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ReferenceError::Listen)?;
-    // The standard library lets 128 wait.
-    rustix::net::listen(&listener, BACKLOG).map_err(|errno| ReferenceError::Listen(errno.into()))?;
-    let address = listener.local_addr().map_err(ReferenceError::Listen)?;
-    Ok((listener, address))
-}
-
 /// Takes in one connection from each source, in the order of their numbers, which they send first.
 pub(super) fn accept_all(
     listener: &TcpListener,
@@ -446,7 +436,6 @@ fn now() -> Instant {
 }
 
 const SOURCES_MAX: u32 = 256;
-const BACKLOG: i32 = 4096;
 const MEMORY_MAX_BYTES: usize = 1 << 30;
 const READ_AHEAD_MIN_BYTES: usize = 64 << 10;
 const READ_AHEAD_MAX_BYTES: usize = 1 << 20;

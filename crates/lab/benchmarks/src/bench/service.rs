@@ -7,7 +7,7 @@
 //! [`exchange`](super::exchange), a part of the replies is larger, and only the numbers of the messages are checked.
 
 use std::io::{self, IoSlice, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use nix::sys::resource::UsageWho;
 use transport::clock;
 
 use super::exchange::{LargeReplies, Lengths, Line, NUMBER_BYTES, REPLIES_MAX, Rest, is_gone};
-use super::reference::{ReferenceError, Sources, accept_all, listen};
+use super::loopback;
+use super::reference::{ReferenceError, Sources, accept_all};
 use crate::bench::arguments::BenchIdle;
 use partition::cpu::{cpu_seconds, cpu_seconds_of};
 
@@ -73,7 +74,7 @@ pub(super) struct ClientArguments {
 /// Measures. The clients have ended when this returns.
 pub(super) fn run(service: &Service) -> Result<Served, ReferenceError> {
     let &Service { clients: count, talk, seconds, .. } = service;
-    let (listener, server) = listen()?;
+    let (listener, server) = loopback::listen().map_err(ReferenceError::Listen)?;
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut clients = Sources(Vec::new());
     for id in 0..count {
@@ -164,7 +165,7 @@ impl Memory {
 }
 
 fn ask(server: SocketAddr, id: u32, talk: &ServiceTalk) -> io::Result<()> {
-    let mut socket = TcpStream::connect(server)?;
+    let mut socket = loopback::connect(server)?;
     socket.write_all(&id.to_ne_bytes())?;
     let (requests, in_flight) = (Lengths::equal(talk.request_bytes), talk.in_flight);
     let mut line = Line::new(socket, talk.replies(), requests, in_flight)?;

@@ -1,7 +1,7 @@
 //! What the machine takes to wake a process and to put another one on a core.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use transport::clock;
 use transport::scheduler::{allowed_cpus, pin_to_cpu};
 
 use super::distance::line_ns;
+use crate::bench::loopback;
 use partition::cpu::cpu_seconds;
 
 /// Times between processes, in ns.
@@ -234,10 +235,9 @@ fn switch_ns() -> io::Result<f64> {
 }
 
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    let here = TcpStream::connect(listener.local_addr()?)?;
+    let (listener, address) = loopback::listen()?;
+    let here = loopback::connect(address)?;
     let (there, _) = listener.accept()?;
-    here.set_nodelay(true)?;
     there.set_nodelay(true)?;
     Ok((here, there))
 }

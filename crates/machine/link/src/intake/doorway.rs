@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_reuseaddr};
 use rustix::net::{SocketFlags, accept_with};
 use transport::error::OsError;
 use transport::poller::{Poller, Readiness};
@@ -31,8 +32,7 @@ impl Doorway {
         match at {
             Address::Tcp(place) | Address::Slink(place) => {
                 let refused = |error: io::Error| refusal_of("bind", &error, at);
-                let listener = TcpListener::bind(place).map_err(refused)?;
-                listener.set_nonblocking(true).map_err(refused)?;
+                let listener = listen(place).map_err(refused)?;
                 let address = listener.local_addr().map_err(refused)?.to_string();
                 let address = match at {
                     Address::Slink(_) => Address::Slink(address),
@@ -96,6 +96,31 @@ impl Drop for Doorway {
     }
 }
 
+/// At the first address of a place that is free.
+fn listen(place: &str) -> io::Result<TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in place.to_socket_addrs()? {
+        match listen_at(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Who connects has the settings of the listener.
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = transport::tcp::socket(address, None).map_err(|error| io::Error::from_raw_os_error(error.code))?;
+    if address.ip().to_canonical().is_loopback() {
+        // Nobody has asked for it: a kernel that refuses goes on with its own.
+        let _ = set_socket_recv_buffer_size(&socket, LOOPBACK_BUFFER_BYTES);
+    }
+    set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
 /// Whoever removes the folder just now finds it empty: it is made again.
 fn bind_in_folder(path: &Path, at: &Address) -> Result<UnixListener, LinkError> {
     for _ in 0..FOLDER_TRIES {
@@ -133,3 +158,26 @@ pub(super) fn refusal_of(call: &'static str, error: &io::Error, at: &Address) ->
 }
 
 const FOLDER_TRIES: usize = 100;
+const BACKLOG: i32 = 128;
+/// What waits to be read stays in the caches; what has no room waits at the source. The kernel would let it grow to many megabytes: then
+/// fragments of 10 kB take a tenth longer. With half of this, a reader that sleeps in between gets half of what it could.
+const LOOPBACK_BUFFER_BYTES: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::sockopt::socket_recv_buffer_size;
+
+    use super::*;
+
+    #[test]
+    fn little_waits_to_be_read_of_who_connects_over_the_loopback() {
+        let listener = listen("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let _source = std::net::TcpStream::connect(place).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert!(socket_recv_buffer_size(accepted).unwrap() <= 2 * LOOPBACK_BUFFER_BYTES);
+        let taken = listen(&place.to_string()).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+    }
+}

@@ -1,6 +1,7 @@
 //! The source's end of a link.
 
 mod carrier;
+mod connecting;
 mod control;
 mod opening;
 mod shared;

@@ -1,8 +1,5 @@
 //! Finding a partition, and proving to each other who one is.
 
-use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use base::time::Time;
@@ -11,6 +8,7 @@ use transport::clock;
 use transport::random::random;
 
 use super::Settings;
+use super::connecting::connect;
 use crate::address::Address;
 use crate::error::{LinkError, Violation};
 use crate::greeting::{Greeting, Welcome, record, text};
@@ -18,7 +16,7 @@ use crate::inbox::Inbox;
 use crate::kind::Kind;
 use crate::proof::{Nonce, Prover};
 use crate::record::{TEXT_BYTES_MAX, VERSION};
-use crate::socket::{Lost, read_with_descriptors, sleep, watch_over, write};
+use crate::socket::{Lost, read_with_descriptors, sleep, write};
 
 /// A connection over which fragments may go.
 pub(super) struct Opened {
@@ -69,32 +67,6 @@ fn try_once(at: &str, settings: &Settings, until: Time) -> Result<(Opened, Inbox
     let socket = connect(&address, until).map_err(|error| Failed::ForNow(error.to_string()))?;
     let meeting = Meeting { at, settings, socket, inbox: Inbox::new(INBOX_BYTES), descriptors: Vec::new(), until };
     meeting.run()
-}
-
-fn connect(address: &Address, until: Time) -> io::Result<OwnedFd> {
-    match address {
-        Address::Shared(path) => {
-            let socket = UnixStream::connect(path)?;
-            socket.set_nonblocking(true)?;
-            Ok(socket.into())
-        }
-        Address::Udp(_) | Address::Slink(_) | Address::File(_) => Err(io::Error::other("a device does not connect")),
-        Address::Tcp(place) => {
-            let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-            for address in place.to_socket_addrs()? {
-                let left = until.since(clock::now()).max(Duration::from_millis(1));
-                match TcpStream::connect_timeout(&address, left) {
-                    Ok(socket) => {
-                        socket.set_nonblocking(true)?;
-                        watch_over(&socket).map_err(io::Error::other)?;
-                        return Ok(socket.into());
-                    }
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        }
-    }
 }
 
 /// The exchange on a new connection.

@@ -7,7 +7,9 @@
 mod connection;
 mod listener;
 mod options;
+mod socket;
 
 pub use connection::Connection;
 pub use listener::{ListenError, Listener};
 pub use options::{InvalidOptions, TcpOptions};
+pub use socket::socket;

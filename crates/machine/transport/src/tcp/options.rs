@@ -4,8 +4,8 @@ use super::ListenError;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
+use rustix::fd::OwnedFd;
+use rustix::net::sockopt;
 use std::net::SocketAddr;
 
 /// Settings of a connection; both sides need the same frame limits.
@@ -26,7 +26,7 @@ pub struct TcpOptions {
     pub send_buffer_bytes: Option<usize>,
     /// Size of the kernel's receive buffer in bytes (`SO_RCVBUF`), instead of what it finds itself.
     pub receive_buffer_bytes: Option<usize>,
-    /// Congestion control of the kernel by name, such as `cubic`, instead of the system's.
+    /// Congestion control of the kernel by name, such as `cubic`, instead of the [usual](super::socket) one.
     pub congestion_control: Option<String>,
 }
 
@@ -96,32 +96,18 @@ impl TcpOptions {
         Ok(())
     }
 
+    /// A socket that is to connect to an address, or to listen there: a listener hands its settings on to what it accepts.
     pub(super) fn socket(&self, address: SocketAddr) -> Result<OwnedFd, OsError> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
-            .map_err(|errno| OsError::new("socket", errno))?;
-        self.apply(&socket)?;
-        Ok(socket)
-    }
-
-    /// Sets the socket up. A listener hands its settings on to what it accepts.
-    fn apply(&self, socket: impl AsFd) -> Result<(), OsError> {
-        let socket = socket.as_fd();
-        sockopt::set_tcp_nodelay(socket, true).map_err(|errno| OsError::new("setsockopt(TCP_NODELAY)", errno))?;
+        let socket = super::socket(address, self.congestion_control.as_deref())?;
         if let Some(bytes) = self.send_buffer_bytes {
-            sockopt::set_socket_send_buffer_size(socket, bytes)
+            sockopt::set_socket_send_buffer_size(&socket, bytes)
                 .map_err(|errno| OsError::new("setsockopt(SO_SNDBUF)", errno))?;
         }
         if let Some(bytes) = self.receive_buffer_bytes {
-            sockopt::set_socket_recv_buffer_size(socket, bytes)
+            sockopt::set_socket_recv_buffer_size(&socket, bytes)
                 .map_err(|errno| OsError::new("setsockopt(SO_RCVBUF)", errno))?;
         }
-        if let Some(name) = &self.congestion_control {
-            sockopt::set_tcp_congestion(socket, name)
-                .map_err(|errno| OsError::new("setsockopt(TCP_CONGESTION)", errno))?;
-        }
-        Ok(())
+        Ok(socket)
     }
 }
 

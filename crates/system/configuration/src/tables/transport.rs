@@ -26,7 +26,8 @@ pub struct Transport {
     pub host: IpAddr,
     /// Send and receive buffer of each socket, at most 1 GiB; without it the kernel decides.
     pub socket_buffer: Option<Size>,
-    /// TCP congestion control by its kernel name, such as `reno`; without it the kernel decides.
+    /// TCP congestion control by its kernel name, such as `cubic`. Without it the kernel decides, but connections between
+    /// loopback addresses have `reno`, which spaces no packets.
     pub congestion: Option<String>,
     /// Messages below this size are copied together rather than sent as a list of parts.
     pub copy_below: Size,

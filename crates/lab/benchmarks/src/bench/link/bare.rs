@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
@@ -24,6 +24,7 @@ use transport::clock;
 use transport::idle::{Idle, IdleStrategy, Pause};
 use transport::udp::DATAGRAM_LEN_LOOPBACK;
 
+use super::super::loopback;
 use super::batches::Batches;
 use super::line::{LOOK_AGAIN, Line};
 use super::slots::Slots;
@@ -114,12 +115,12 @@ struct TcpLine {
 impl TcpLine {
     fn open(arguments: &LinkArguments, socket: &UnixStream, is_near: bool) -> io::Result<Self> {
         let stream = if is_near {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-            say_line(socket, &listener.local_addr()?.to_string())?;
+            let (listener, address) = loopback::listen()?;
+            say_line(socket, &address.to_string())?;
             listener.accept()?.0
         } else {
             let address: SocketAddr = listen_line(socket)?.parse().map_err(io::Error::other)?;
-            TcpStream::connect(address)?
+            loopback::connect(address)?
         };
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;

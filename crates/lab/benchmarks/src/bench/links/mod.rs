@@ -107,7 +107,7 @@ fn pushed(
     Ok(Point { comparison: Comparison::of("links", parameters, RatioOf::EventsPerS, &runs), more })
 }
 
-/// The same bytes without anything around them.
+/// The same bytes without anything around them. Sockets keep the buffers of the kernel: with the short ones of a link this one is slower.
 fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     let &Parameters { fragment_bytes, seconds, .. } = parameters;
     let measured = if parameters.source == BenchSource::Tcp {

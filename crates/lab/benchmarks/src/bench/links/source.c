@@ -6,17 +6,18 @@
 
 enum { BETWEEN_LOOKS = 4096 };
 
-/* Sends until the partition takes no more, but looks for orders now and then. */
-static void send_some(weir_link *link, size_t bytes, uint64_t *number) {
+/* Sends until the partition is busy, but not for long. Returns for how many ms to wait for room; orders are looked for without a wait. */
+static int send_some(weir_link *link, size_t bytes, uint64_t *number) {
     for (int i = 0; i < BETWEEN_LOOKS; i++) {
         void *slot = weir_reserve(link, bytes);
         if (slot == NULL) {
-            return;
+            return 1;
         }
         memset(slot, (int)*number, bytes);
         weir_head head = {.number = (*number)++, .flags = WEIR_HAS_NUMBER};
         weir_commit(link, &head, bytes);
     }
+    return 0;
 }
 
 int main(int argc, char **argv) {
@@ -32,13 +33,12 @@ int main(int argc, char **argv) {
     }
     size_t bytes = strtoul(argv[3], NULL, 10);
     uint64_t number = 0;
-    int running = 0;
+    int running = 0, pause_ms = 100;
     weir_order order;
-    while ((order = weir_wait(link, running ? 1 : 100, NULL)) < WEIR_END) {
+    while ((order = weir_wait(link, pause_ms, NULL)) < WEIR_END) {
         running = (running || order == WEIR_START) && order != WEIR_STOP;
-        if (running) {
-            send_some(link, bytes, &number);
-        } else if (order == WEIR_STOP) {
+        pause_ms = running ? send_some(link, bytes, &number) : 100;
+        if (order == WEIR_STOP) {
             weir_end(link);
         }
     }

@@ -12,14 +12,16 @@ def send_many() -> None:
     """A loop of one's own, with rows of an array."""
     rows = np.zeros((256, length), np.uint8)
     with weir.Link(at, "source", key_file=key_file) as link:
-        number, running = 0, False
-        while (order := link.wait(0.001 if running else 0.1)) < weir.Order.END:
+        number, running, pause = 0, False, 0.1
+        while (order := link.wait(pause)) < weir.Order.END:
             running = (running or order == weir.Order.START) and order != weir.Order.STOP
+            pause = 0.0 if running else 0.1
             for _ in range(16 if running else 0):
                 rows.fill(number & 0xFF)
                 sent = link.send_many(number, rows)
                 number += sent
                 if sent < len(rows):
+                    pause = 0.001  # It is busy: wait for room.
                     break
             if order == weir.Order.STOP:
                 link.end()
