@@ -172,7 +172,7 @@ impl Pool {
             let mut page = self.page(index);
             if self.is_shared() {
                 // Its last reader may be another process, on another processor.
-                prefetch_to_write(&mut page.bytes_mut()[..BEGINNING_LEN.min(self.page_len())]);
+                page.fetch_beginning();
             }
             pages.push(page);
         }
@@ -305,6 +305,14 @@ impl Page {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: as in `bytes_mut`.
         unsafe { core::slice::from_raw_parts(self.ours().as_ptr(), self.len()) }
+    }
+
+    /// Has the processor fetch what is written of a page before all else: the headers of a first ROB and its ROD. It is worth it for
+    /// pages that are not in the first cache.
+    #[inline]
+    pub fn fetch_beginning(&mut self) {
+        let len = BEGINNING_LEN.min(self.len());
+        prefetch_to_write(&mut self.bytes_mut()[..len]);
     }
 
     /// How many bytes are still ours.
