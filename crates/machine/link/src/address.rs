@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -132,6 +134,18 @@ enum Parsed<'a> {
     File(&'a str),
     Path(&'a str),
     Named { partition: Option<&'a str>, name: &'a str },
+}
+
+/// Tries the addresses of a host and a port in turn. Returns what the first attempt that succeeds gives, or the error of the last.
+pub(crate) fn by_any_address<T>(place: &str, attempt: impl Fn(SocketAddr) -> io::Result<T>) -> io::Result<T> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in place.to_socket_addrs()? {
+        match attempt(address) {
+            Ok(made) => return Ok(made),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn parse(at: &str) -> Result<Parsed<'_>, LinkError> {

@@ -13,9 +13,7 @@ pub(crate) fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     unpace(&socket);
     rustix::net::connect(&socket, &to)?;
-    let stream = TcpStream::from(socket);
-    stream.set_nodelay(true)?;
-    Ok(stream)
+    Ok(TcpStream::from(socket))
 }
 
 /// At a free port. Nobody waits for a second try however many connect before one is taken in.

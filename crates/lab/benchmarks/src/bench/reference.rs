@@ -196,6 +196,7 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
     let bytes_len = within("batch × fragment_bytes", stride, arguments.batch)?;
     let refused = |error| ReferenceError::Connect { builder: arguments.builder, error };
     let mut stream = loopback::connect(arguments.builder).map_err(refused)?;
+    stream.set_nodelay(true).map_err(refused)?;
     stream.write_all(&arguments.id.to_ne_bytes()).map_err(refused)?;
     let mut bytes = vec![0; bytes_len];
     bytes.chunks_exact_mut(stride).for_each(|fragment| touch::write(&mut fragment[Header::LEN_BYTES..]));

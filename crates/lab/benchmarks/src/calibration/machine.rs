@@ -238,6 +238,7 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let (listener, address) = loopback::listen()?;
     let here = loopback::connect(address)?;
     let (there, _) = listener.accept()?;
+    here.set_nodelay(true)?;
     there.set_nodelay(true)?;
     Ok((here, there))
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use rustix::net::{SocketFlags, accept_with};
 use transport::error::OsError;
 use transport::poller::{Poller, Readiness};
 
-use crate::address::{Address, make_folder, remove_folder};
+use crate::address::{Address, by_any_address, make_folder, remove_folder};
 use crate::error::LinkError;
 
 /// A socket that sources connect to.
@@ -32,7 +32,7 @@ impl Doorway {
         match at {
             Address::Tcp(place) | Address::Slink(place) => {
                 let refused = |error: io::Error| refusal_of("bind", &error, at);
-                let listener = listen(place).map_err(refused)?;
+                let listener = by_any_address(place, listen).map_err(refused)?;
                 let address = listener.local_addr().map_err(refused)?.to_string();
                 let address = match at {
                     Address::Slink(_) => Address::Slink(address),
@@ -96,20 +96,8 @@ impl Drop for Doorway {
     }
 }
 
-/// At the first address of a place that is free.
-fn listen(place: &str) -> io::Result<TcpListener> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in place.to_socket_addrs()? {
-        match listen_at(address) {
-            Ok(listener) => return Ok(listener),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
 /// Who connects has the settings of the listener.
-fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = transport::tcp::socket(address, None).map_err(|error| io::Error::from_raw_os_error(error.code))?;
     if address.ip().to_canonical().is_loopback() {
         // Nobody has asked for it: a kernel that refuses goes on with its own.
@@ -159,8 +147,8 @@ pub(super) fn refusal_of(call: &'static str, error: &io::Error, at: &Address) ->
 
 const FOLDER_TRIES: usize = 100;
 const BACKLOG: i32 = 128;
-/// What waits to be read stays in the caches; what has no room waits at the source. The kernel would let it grow to many megabytes: then
-/// fragments of 10 kB take a tenth longer. With half of this, a reader that sleeps in between gets half of what it could.
+/// So much stays in the caches while it waits to be read; the rest waits at the source. The kernel would let many megabytes wait, and
+/// fragments of 10 kB would take a tenth longer. With half of it, a reader that sleeps in between gets half of what it could.
 const LOOPBACK_BUFFER_BYTES: usize = 256 << 10;
 
 #[cfg(test)]
@@ -171,13 +159,13 @@ mod tests {
 
     #[test]
     fn little_waits_to_be_read_of_who_connects_over_the_loopback() {
-        let listener = listen("127.0.0.1:0").unwrap();
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let place = listener.local_addr().unwrap();
         listener.set_nonblocking(false).unwrap();
         let _source = std::net::TcpStream::connect(place).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         assert!(socket_recv_buffer_size(accepted).unwrap() <= 2 * LOOPBACK_BUFFER_BYTES);
-        let taken = listen(&place.to_string()).unwrap_err();
+        let taken = listen(place).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
     }
 }

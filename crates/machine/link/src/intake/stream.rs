@@ -280,8 +280,10 @@ impl StreamLine {
 fn take_page(pages: &mut Vec<Page>, pool: &Pool) -> Option<Page> {
     if pages.is_empty() {
         pool.take_some(PAGES_AT_ONCE, pages);
-        // Many others were written since they were.
-        pages.iter_mut().for_each(Page::fetch_beginning);
+        if !pool.is_shared() {
+            // Many others were written since they were. A shared pool has done it.
+            pages.iter_mut().for_each(Page::fetch_beginning);
+        }
     }
     pages.pop()
 }

@@ -1,7 +1,7 @@
 //! Finding somebody who listens.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use rustix::net::getpeername;
 use rustix::net::sockopt::socket_error;
 use transport::clock;
 
-use crate::address::Address;
+use crate::address::{Address, by_any_address};
 use crate::socket::{sleep, watch_over};
 
 /// A connection that never blocks.
@@ -24,16 +24,7 @@ pub(super) fn connect(address: &Address, until: Time) -> io::Result<OwnedFd> {
             Ok(socket.into())
         }
         Address::Udp(_) | Address::Slink(_) | Address::File(_) => Err(io::Error::other("a device does not connect")),
-        Address::Tcp(place) => {
-            let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-            for address in place.to_socket_addrs()? {
-                match connect_tcp(address, until.max(clock::now() + TRY_MIN)) {
-                    Ok(socket) => return Ok(socket),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        }
+        Address::Tcp(place) => by_any_address(place, |at| connect_tcp(at, until.max(clock::now() + TRY_MIN))),
     }
 }
 
