@@ -14,7 +14,7 @@ use crate::served::Served;
 /// The agent of a host never comes.
 #[test]
 fn a_boot_says_whom_it_waits_for_and_can_be_given_up() {
-    let job = Job::example("quickstart").patient().set("ros.count", "3").set("processes.lease", "60 s");
+    let job = Job::example("quickstart").patient().set("ros.count", "3").set("processes.lease", "10 s");
     let program = job.directory().join("silent-agent");
     fs::write(&program, "#!/bin/sh\nexec sleep 1000\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
