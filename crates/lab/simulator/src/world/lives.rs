@@ -161,7 +161,8 @@ impl World {
         self.cut_sources_of(node);
         self.with_controller(|controller, _, _| controller.on_life_over(node, last));
         self.lose_unsynced(node);
-        self.monitor.died(node);
+        let is_draining = self.direction.controller.draining().is_some();
+        self.monitor.died(node, is_draining);
         if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
             ethernet.reset(node);
         }

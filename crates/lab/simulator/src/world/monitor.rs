@@ -25,7 +25,9 @@ pub(super) struct Monitor {
     pub(super) issued_up_to: EventId,
     pub(super) level2: Vec<Decided>,
     /// Who has told whom that it is busy.
-    pub(super) busy: BTreeSet<(NodeId, BusyCause, NodeId)>,
+    busy: BTreeSet<(NodeId, BusyCause, NodeId)>,
+    /// Who has drained, and is not to be busy when the run ends.
+    drained: BTreeSet<NodeId>,
     pub(super) busy_changes: Vec<(Time, BusyCause, bool)>,
     /// Of each EFD at each SFI, in their lives: what it has asked for beyond what it was sent.
     pulls: BTreeMap<(Life, Life), i64>,
@@ -230,6 +232,17 @@ impl Monitor {
         }
     }
 
+    /// It has let go of all it had.
+    pub(super) fn drained(&mut self, node: NodeId) {
+        self.drained.insert(node);
+    }
+
+    /// Who is busy though it has drained, in words.
+    pub(super) fn still_busy(&self) -> Vec<String> {
+        let has_drained = self.busy.iter().filter(|(node, ..)| self.drained.contains(node));
+        has_drained.map(|(node, cause, _)| format!("{node:?}: {}", cause.describe())).collect()
+    }
+
     /// What a source sends that nobody asked it for. It has the begin of the pass that decided it, now, and how late
     /// the source was at the worst.
     pub(super) fn pushed(
@@ -275,9 +288,13 @@ impl Monitor {
         }
     }
 
-    /// Nothing that it is owed or owes survives.
-    pub(super) fn died(&mut self, node: NodeId) {
+    /// Nothing that it is owed or owes survives. If nobody drains any longer, its next life may take up old events, and nobody waits for
+    /// those.
+    pub(super) fn died(&mut self, node: NodeId, is_draining: bool) {
         self.busy.retain(|(from, _, to)| *from != node && *to != node);
+        if !is_draining {
+            self.drained.remove(&node);
+        }
         self.served.retain(|_, sfi| *sfi != node);
         // A builder that dies takes along what it has not passed on: the event is built once more.
         let is_builder = self.sfis.contains(&node);
@@ -343,6 +360,23 @@ mod tests {
     }
 
     #[test]
+    fn who_has_drained_is_not_to_be_busy_and_who_returns_after_that_may_be() {
+        let mut monitor = Monitor::new(true, BTreeSet::new(), [SFI].into_iter());
+        let busy = Message::Busy { cause: BusyCause::BuildQueue, on: true };
+        says(&mut monitor, DFM, L2SV, &busy);
+        assert!(monitor.still_busy().is_empty(), "it has not drained");
+        monitor.drained(DFM);
+        assert_eq!(monitor.still_busy(), ["NodeId(3): events waiting to be built"]);
+        monitor.died(DFM, true);
+        assert!(monitor.still_busy().is_empty(), "its busy has died with it");
+        says(&mut monitor, DFM, L2SV, &busy);
+        assert_eq!(monitor.still_busy().len(), 1, "others drain, and wait for what its new life holds");
+        monitor.died(DFM, false);
+        says(&mut monitor, DFM, L2SV, &busy);
+        assert!(monitor.still_busy().is_empty(), "nobody waits any longer");
+    }
+
+    #[test]
     fn a_rejection_that_a_builder_took_over_outlives_the_daemon_but_not_the_builder() {
         let mut monitor = Monitor::new(true, BTreeSet::new(), [SFI].into_iter());
         let fates = Message::Finished(vec![Finish {
@@ -353,9 +387,9 @@ mod tests {
         }]);
         says(&mut monitor, EFD, SFI, &fates);
         says(&mut monitor, SFI, DFM, &fates);
-        monitor.died(EFD);
+        monitor.died(EFD, false);
         assert!(is_rejected(&monitor));
-        monitor.died(SFI);
+        monitor.died(SFI, false);
         assert!(!is_rejected(&monitor), "it is served again");
     }
 
@@ -372,7 +406,7 @@ mod tests {
                     Message::Clear { sequence: 1, oldest_valid: EventId(8), last: false, events: vec![EVENT].into() };
                 monitor.multicast(DFM, Incarnation(0), &group);
             }
-            monitor.died(L2SV);
+            monitor.died(L2SV, false);
             assert_eq!(is_rejected(&monitor), is_cleared);
         }
     }

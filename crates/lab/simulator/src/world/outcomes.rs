@@ -62,7 +62,7 @@ pub struct Outcomes {
     pub pushed: Vec<Pushed>,
     /// Who became busy, or ceased to be; kept with checks only.
     pub busy_changes: Vec<(Time, BusyCause, bool)>,
-    /// What is still busy, in words; kept with checks only.
+    /// What is busy though it has drained, in words; kept with checks only.
     pub busy: Vec<String>,
     /// Credits that are not back where they began, in words; kept with checks only.
     pub lost_credits: Vec<String>,
@@ -147,7 +147,7 @@ impl World {
         Outcomes {
             began: self.direction.began,
             ended: self.now,
-            busy: self.monitor.busy.iter().map(|(node, cause, _)| format!("{node:?}: {}", cause.describe())).collect(),
+            busy: self.monitor.still_busy(),
             lost_credits,
             level2: self.monitor.level2,
             pushed: self.monitor.pushed,

@@ -57,6 +57,9 @@ impl World {
             return;
         };
         if to == RUN_CONTROL {
+            if matches!(message, Message::Drained) {
+                self.monitor.drained(from);
+            }
             // What is only to be seen changes nothing else, not even what is drawn.
             let is_shown = matches!(message, Message::Sample(_));
             let at = if is_shown { self.now + self.links().latency } else { self.arrival(from, to) };

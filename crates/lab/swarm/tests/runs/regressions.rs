@@ -12,7 +12,7 @@ use dataflow::level2::steering::Strategy;
 use dataflow::report::SfoCounters;
 
 use simulator::world::{Fault, Links};
-use swarm::{Counts, EDITION_OF_SLICES, EDITION_OF_WITHHELD, InputKind, Plan};
+use swarm::{Counts, EDITION_OF_LINKS, EDITION_OF_SLICES, EDITION_OF_WITHHELD, InputKind, Plan};
 
 /// Results of events that a dead supervisor had taken with it filled the pROS, and L2PUs waited for it to take more.
 #[test]
@@ -487,6 +487,12 @@ fn slices_are_left_out_as_fast_as_time_goes_on_over_slow_connections() {
 fn an_event_that_is_recorded_and_then_dropped_counts_as_recorded() {
     holds_in(EDITION_OF_WITHHELD, 3651, 3);
     holds_in(EDITION_OF_WITHHELD, 1520, 5);
+}
+
+/// A dataflow manager and a builder returned after the drain, when all but one had reported. They took up old events again.
+#[test]
+fn who_returns_after_the_drain_may_be_busy_when_the_run_ends() {
+    holds_in(EDITION_OF_LINKS, 1_246_479_063_945, 5);
 }
 
 fn holds(seed: u64, level: u32) {
