@@ -170,7 +170,8 @@ fn impossible_settings_are_errors() {
     assert!(matches!(short_queue, InvalidOptions::QueueTooSmall { .. }));
     assert_eq!(refused(|options| options.read_budget_bytes = 0), InvalidOptions::NoReadBudget);
     let unknown = refused(|options| options.congestion_control = Some("no-such".into()));
-    assert!(unknown.to_string().contains("TCP_CONGESTION"), "{unknown}");
+    let text = unknown.to_string();
+    assert!(text.starts_with("TCP congestion control \"no-such\": ") && text.contains("one of reno"), "{text}");
     let taken = Listener::bind(fixture.listener.local_address(), &fixture.options).unwrap_err();
     assert!(matches!(taken, ListenError::Address { .. }));
 }

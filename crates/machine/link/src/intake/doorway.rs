@@ -98,7 +98,7 @@ impl Drop for Doorway {
 
 /// Who connects has the settings of the listener.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = transport::tcp::socket(address, None).map_err(|error| io::Error::from_raw_os_error(error.code))?;
+    let socket = transport::tcp::socket(address).map_err(|error| io::Error::from_raw_os_error(error.code))?;
     if address.ip().to_canonical().is_loopback() {
         // Nobody has asked for it: a kernel that refuses goes on with its own.
         let _ = set_socket_recv_buffer_size(&socket, LOOPBACK_BUFFER_BYTES);
@@ -164,7 +164,7 @@ mod tests {
         listener.set_nonblocking(false).unwrap();
         let _source = std::net::TcpStream::connect(place).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        let bounded = transport::tcp::socket(place, None).unwrap();
+        let bounded = transport::tcp::socket(place).unwrap();
         set_socket_recv_buffer_size(&bounded, LOOPBACK_BUFFER_BYTES).unwrap();
         assert_eq!(socket_recv_buffer_size(accepted), socket_recv_buffer_size(bounded), "as the kernel counts it");
         let taken = listen(place).unwrap_err();

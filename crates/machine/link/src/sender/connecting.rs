@@ -29,7 +29,7 @@ pub(super) fn connect(address: &Address, until: Time) -> io::Result<OwnedFd> {
 }
 
 fn connect_tcp(address: SocketAddr, until: Time) -> io::Result<OwnedFd> {
-    let socket = transport::tcp::socket(address, None).map_err(io::Error::other)?;
+    let socket = transport::tcp::socket(address).map_err(io::Error::other)?;
     match rustix::net::connect(&socket, &address) {
         Err(Errno::INPROGRESS | Errno::INTR) => await_peer(&socket, until)?,
         connected => connected?,

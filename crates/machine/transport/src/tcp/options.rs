@@ -1,10 +1,10 @@
 //! How TCP links are set up.
 
-use super::ListenError;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::net::SocketAddr;
 
@@ -60,7 +60,17 @@ pub enum InvalidOptions {
     /// Nothing could be received.
     #[error("a read budget of 0 bytes: expected at least 1")]
     NoReadBudget,
-    /// The kernel refuses a setting, such as a congestion control that it does not have.
+    /// The kernel does not have this congestion control, or we may not choose it.
+    #[error("TCP congestion control \"{name}\": {cause}{}", instead(.others))]
+    Congestion {
+        /// The name.
+        name: String,
+        /// What the kernel says.
+        cause: OsError,
+        /// Those to be had here, separated by spaces; none where the kernel does not say.
+        others: String,
+    },
+    /// The kernel refuses another setting.
     #[error(transparent)]
     Socket(#[from] OsError),
 }
@@ -97,8 +107,11 @@ impl TcpOptions {
     }
 
     /// A socket that is to connect to an address, or to listen there: a listener hands its settings on to what it accepts.
-    pub(super) fn socket(&self, address: SocketAddr) -> Result<OwnedFd, OsError> {
-        let socket = super::socket(address, self.congestion_control.as_deref())?;
+    pub(super) fn socket(&self, address: SocketAddr) -> Result<OwnedFd, InvalidOptions> {
+        let socket = super::socket(address)?;
+        if let Some(name) = &self.congestion_control {
+            sockopt::set_tcp_congestion(&socket, name).map_err(|errno| refused(name, errno))?;
+        }
         if let Some(bytes) = self.send_buffer_bytes {
             sockopt::set_socket_send_buffer_size(&socket, bytes)
                 .map_err(|errno| OsError::new("setsockopt(SO_SNDBUF)", errno))?;
@@ -111,8 +124,16 @@ impl TcpOptions {
     }
 }
 
-impl From<OsError> for ListenError {
-    fn from(cause: OsError) -> Self {
-        Self::Invalid(InvalidOptions::Socket(cause))
-    }
+/// Why a congestion control is not to be had.
+fn refused(name: &str, errno: Errno) -> InvalidOptions {
+    // One that is there may be kept for others.
+    let which = if errno == Errno::PERM { "allowed" } else { "available" };
+    let list = std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control"));
+    let others = list.unwrap_or_default().trim().to_owned();
+    let cause = OsError::new("setsockopt(TCP_CONGESTION)", errno);
+    InvalidOptions::Congestion { name: name.to_owned(), cause, others }
+}
+
+fn instead(others: &str) -> String {
+    if others.is_empty() { String::new() } else { format!("; expected one of {others}") }
 }

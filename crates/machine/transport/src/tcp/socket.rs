@@ -7,22 +7,19 @@ use std::net::{IpAddr, SocketAddr};
 
 /// A socket that is to connect to an address, or to listen there. It never blocks and has no delay.
 ///
-/// If no congestion control is named, the socket has that of the system, but `reno` with a loopback address. Some systems space packets by
-/// timers (BBR), which can take two thirds of the speed within a host, where nothing gets lost. The timers would stay with a socket
-/// that is connected already.
+/// It has the congestion control of the system, but `reno` with a loopback address. Some systems space packets by timers (BBR), which
+/// can take two thirds of the speed within a host, where nothing gets lost. The timers would stay with a socket that is connected
+/// already.
 ///
 /// # Errors
-/// A host without descriptors or memory, a congestion control that the kernel does not have.
-pub fn socket(address: SocketAddr, congestion_control: Option<&str>) -> Result<OwnedFd, OsError> {
+/// A host without descriptors or memory.
+pub fn socket(address: SocketAddr) -> Result<OwnedFd, OsError> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
         .map_err(|errno| OsError::new("socket", errno))?;
     sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| OsError::new("setsockopt(TCP_NODELAY)", errno))?;
-    if let Some(name) = congestion_control {
-        let refused = |errno| OsError::new("setsockopt(TCP_CONGESTION)", errno);
-        sockopt::set_tcp_congestion(&socket, name).map_err(refused)?;
-    } else if is_loopback(address.ip()) {
+    if is_loopback(address.ip()) {
         // Nobody has asked for it: a kernel that refuses goes on with its own.
         let _ = sockopt::set_tcp_congestion(&socket, OVER_LOOPBACK);
     }
@@ -39,10 +36,14 @@ const OVER_LOOPBACK: &str = "reno";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::FrameLimits;
+    use crate::tcp::TcpOptions;
 
     fn congestion_control(ip: &str, named: Option<&str>) -> String {
         let address = SocketAddr::new(ip.parse().unwrap(), 0);
-        sockopt::tcp_congestion(socket(address, named).unwrap()).unwrap()
+        let congestion_control = named.map(str::to_owned);
+        let options = TcpOptions { congestion_control, ..TcpOptions::new(FrameLimits::new(4, 8).unwrap()) };
+        sockopt::tcp_congestion(options.socket(address).unwrap()).unwrap()
     }
 
     #[test]
