@@ -90,23 +90,42 @@ fn a_source_says_the_same_and_is_told_the_same_in_each_language() {
     in_python.arg(here("marks.py")).env("PYTHONPATH", installed.prefix.join("lib/weir/python"));
     let in_c = installed.build("cc -std=c99", "marks.c");
     let in_cpp = installed.build("c++ -std=c++17", "marks.cpp");
-    for mut command in [Command::new(&in_c), Command::new(&in_cpp), in_python] {
-        let mut readout = Readout::of("marks");
-        command.env("PYTHONDONTWRITEBYTECODE", "1");
-        let source = spawn(command.args([readout.at(), "--set", "first=41", "--deadline", "2.5"]));
-        readout.start(1);
-        readout.until("it ends", |came| came.ended == [(1, 1)]);
-        assert!(readout.came.payloads.keys().eq(&[41]), "{:?}", readout.came);
-        assert_eq!(readout.came.idle, [(42, 0), (0, 7000)]);
-        drop(readout);
-        let ended = ended(source);
-        assert!(ended.status.success(), "{ended:?}");
+    for command in [Command::new(&in_c), Command::new(&in_cpp), in_python] {
+        says_its_marks(command);
     }
     for program in [in_c, in_cpp] {
         let refused = Command::new(program).args(["shm:marks", "--sets", "first=41"]).output().unwrap();
         let says = String::from_utf8_lossy(&refused.stderr);
         assert!(refused.status.code() == Some(1) && says.starts_with("--sets: no such argument"), "{says}");
     }
+}
+
+fn says_its_marks(mut command: Command) {
+    let mut readout = Readout::of("marks");
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    let source = spawn(command.args([readout.at(), "--set", "first=41", "--deadline", "2.5"]));
+    readout.start(1);
+    readout.until("it ends", |came| came.ended == [(1, 1)]);
+    assert!(readout.came.payloads.keys().eq(&[41]), "{:?}", readout.came);
+    assert_eq!(readout.came.idle, [(42, 0), (0, 7000)]);
+    drop(readout);
+    let ended = ended(source);
+    assert!(ended.status.success(), "{ended:?}");
+}
+
+/// Its authors look for mistakes of their own, and find none of ours.
+#[test]
+fn a_source_in_c_has_no_mistake_that_valgrind_sees() {
+    let test = "a_source_in_c_has_no_mistake_that_valgrind_sees";
+    for tool in ["pkg-config", "cc", "valgrind"] {
+        if !is_installed(tool) {
+            return testkit::skip(test, &format!("{tool} is not installed"));
+        }
+    }
+    let installed = Installed::new();
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9"]).arg(installed.build("cc -std=c99", "marks.c"));
+    says_its_marks(command);
 }
 
 #[test]
