@@ -342,6 +342,7 @@ impl Page {
     ///
     /// # Panics
     /// If `len` is more than [`len`](Self::len).
+    #[inline]
     pub fn freeze(mut self, len: usize) -> PageSlice {
         if self.header().has_slices() {
             return self.split_to(len);

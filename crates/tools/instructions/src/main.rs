@@ -22,6 +22,7 @@ mod files;
 mod filter;
 mod level2;
 mod limits;
+mod links;
 mod partition;
 mod ros;
 mod shm;
@@ -84,13 +85,15 @@ struct HotPath {
     run: fn(u64),
 }
 
-const PATHS: [HotPath; 15] = [
+const PATHS: [HotPath; 17] = [
     HotPath { name: "building", events: 4000, run: building::one_kilobyte },
     HotPath { name: "building_40", events: 400, run: building::many_sources },
     HotPath { name: "building_1600", events: 16, run: building::full_size },
     HotPath { name: "push", events: 4000, run: building::pushed },
     HotPath { name: "push_by_number", events: 4000, run: building::pushed_by_number },
     HotPath { name: "ros", events: 4000, run: ros::requests },
+    HotPath { name: "links_shared", events: 9600, run: links::shared },
+    HotPath { name: "links_tcp", events: 9600, run: links::tcp },
     HotPath { name: "level2", events: 4000, run: level2::two_step },
     HotPath { name: "filter", events: 2000, run: filter::recorded },
     HotPath { name: "simulation", events: 400, run: simulation::event_building },

@@ -222,6 +222,8 @@ pub(crate) fn fragment_pages(data_bytes: usize, pages: usize) -> Pool {
 }
 
 /// As emulated links make them: headers and trailer are written, the data lie there.
+// Apart, so that no caller whose lengths the compiler knows makes fragments for less.
+#[inline(never)]
 pub(crate) fn fragment(pages: &Pool, source_id: u32, event: EventId, data_bytes: usize) -> (FragmentHead, Bulk) {
     let rod = RodHeader { source_id: SourceId(source_id), lvl1_id: event.lvl1_id().0, ..RodHeader::default() };
     let params = RobParams { rod, ..RobParams::default() };

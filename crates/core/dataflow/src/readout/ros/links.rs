@@ -431,7 +431,6 @@ impl Ros {
 
     fn pushed_refusal(&self, rob: usize, event: EventId) -> Option<Refusal> {
         let links = self.links.as_deref()?;
-        let is_new = !self.robs[rob].contains(event);
         if !links.is_placed(event, self.robs[rob].newest()) {
             return Some(Refusal::Unplaced);
         }
@@ -440,7 +439,8 @@ impl Ros {
             return Some(if is_behind { Refusal::NeverTriggered } else { Refusal::Old });
         }
         // A trigger that goes back is none.
-        let goes_back = links.each[rob].parameters.leads && is_new && links.lead.newest >= Some(event);
+        let leads = links.each[rob].parameters.leads;
+        let goes_back = leads && links.lead.newest >= Some(event) && !self.robs[rob].contains(event);
         self.refusal(event).or(goes_back.then_some(Refusal::Old))
     }
 
