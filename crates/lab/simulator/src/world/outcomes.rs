@@ -62,7 +62,7 @@ pub struct Outcomes {
     pub pushed: Vec<Pushed>,
     /// Who became busy, or ceased to be; kept with checks only.
     pub busy_changes: Vec<(Time, BusyCause, bool)>,
-    /// What is busy though it has drained, in words; kept with checks only.
+    /// Applications that have drained and are busy, in words; kept with checks only.
     pub busy: Vec<String>,
     /// Credits that are not back where they began, in words; kept with checks only.
     pub lost_credits: Vec<String>,

@@ -87,7 +87,7 @@ impl Stream {
     }
 }
 
-/// More than twice what is written at a time: where the socket is full, a longer one would be filled beyond the second cache.
+/// More than two writes of small fragments: where the socket is full, a longer one would be filled beyond the second cache.
 const BUFFER_BYTES_MIN: usize = 128 << 10;
 /// Of small fragments, so that one system call is little beside what it moves. With one of 14 kB more it still fits in one segment of
 /// the loopback interface. A second one costs much, however short it is.

@@ -162,7 +162,7 @@ fn quickstart_for(events: u64) -> Job {
     example().events(events)
 }
 
-/// On a busy machine an agent may not run for a second, and its host is not lost.
+/// A busy machine may leave an agent without a processor for a second, and its host is not lost.
 fn example() -> Job {
     let job = Job::example("quickstart").patient().set("processes.lease", "3 s");
     job.set("ros.count", "3").set("sfi.count", "2").set("run.stop_timeout", "20 s")
